@@ -1,0 +1,18 @@
+/* lanewise.h - the whole public API of liblanewise. */
+#ifndef LANEWISE_H
+#define LANEWISE_H
+
+#include "lanewise/align.h"
+#include "lanewise/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* "MAJOR.MINOR.PATCH" of the library. */
+const char *lw_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
