@@ -24,8 +24,8 @@ extern "C" {
 enum { LW_MAX_LETTERS = 32, LW_NO_CODE = 255, LW_MAX_SCORE = 32767 };
 
 typedef enum lw_mode {
-    LW_LOCAL = 0,  /* best pair of substrings; none at all when nothing scores above 0 */
-    LW_GLOBAL = 1, /* both sequences from end to end */
+    LW_LOCAL = 0,     /* best pair of substrings; none at all when nothing scores above 0 */
+    LW_GLOBAL = 1,    /* both sequences from end to end */
     LW_SEMIGLOBAL = 2 /* the whole query; the target's ends are free */
 } lw_mode;
 
@@ -37,20 +37,21 @@ typedef enum lw_alphabet_type { LW_DNA = 0, LW_PROTEIN = 1 } lw_alphabet_type;
  * lw_scoring_* calls below. */
 typedef struct lw_scoring {
     lw_alphabet_type type;
-    int32_t n_letters;                 /* codes are 0 .. n_letters-1, n_letters <= LW_MAX_LETTERS */
-    char letter[LW_MAX_LETTERS + 1];   /* code -> upper-case letter */
-    uint8_t code[256];                 /* byte -> code, LW_NO_CODE outside the alphabet */
-    uint8_t substituted[256];          /* 1 where a valid letter has no column and counts as X (protein) */
-    uint8_t complement[LW_MAX_LETTERS];/* DNA: code of the complementary letter; protein: identity */
+    int32_t n_letters;                  /* codes are 0 .. n_letters-1, n_letters <= LW_MAX_LETTERS */
+    char letter[LW_MAX_LETTERS + 1];    /* code -> upper-case letter */
+    uint8_t code[256];                  /* byte -> code, LW_NO_CODE outside the alphabet */
+    uint8_t substituted[256];           /* 1 where a valid letter has no column and counts as X (protein) */
+    uint8_t complement[LW_MAX_LETTERS]; /* DNA: code of the complementary letter; protein: identity */
     int16_t score[LW_MAX_LETTERS * LW_MAX_LETTERS]; /* [query code * LW_MAX_LETTERS + target code] */
-    int32_t max_score, min_score;      /* over the n_letters x n_letters entries */
-    int32_t gap_open, gap_extend;      /* penalties, 0 .. LW_MAX_SCORE */
+    int32_t max_score, min_score;                   /* over the n_letters x n_letters entries */
+    int32_t gap_open, gap_extend;                   /* penalties, 0 .. LW_MAX_SCORE */
 } lw_scoring;
 
 /* DNA letters ACGTN (U = T, other IUPAC codes = N) with `match` for equal, -`mismatch` for
  * different letters and -1 wherever N takes part, as bwa mem. match 0..32767, mismatch 0..32767
  * (both given as magnitudes). LW_E_ARG. */
-lw_status lw_scoring_dna(lw_scoring *out, int match, int mismatch, int gap_open, int gap_extend, lw_error *err);
+lw_status lw_scoring_dna(lw_scoring *out, int match, int mismatch, int gap_open, int gap_extend,
+                         lw_error *err);
 
 /* A built-in matrix by name (BLOSUM45/50/62/80/90, PAM30/70/250, NUC.4.4) or a file in NCBI's format.
  * `type` says how letters without a column are treated: DNA counts them as N, protein as X.

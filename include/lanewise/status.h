@@ -36,8 +36,8 @@ enum { LW_SAY_ERROR = 0, LW_SAY_WARNING = 1, LW_SAY_INFO = 2, LW_SAY_DETAIL = 3 
 /* What the calling program lends to a long-running call. All members may be zero; borrowed for
  * the duration of the call. `say` and `progress` may be called from any thread, one at a time. */
 typedef struct lw_host {
-    void *user;                                            /* handed back to the callbacks */
-    void (*say)(void *user, int level, const char *text);  /* one line, without newline */
+    void *user;                                           /* handed back to the callbacks */
+    void (*say)(void *user, int level, const char *text); /* one line, without newline */
     /* done and total in items (total 0: unknown); work in the domain's unit (cells, relaxations) */
     void (*progress)(void *user, double done, double total, double work);
     const volatile int *stop; /* non-zero: give up at the next batch with LW_E_INTERRUPTED */

@@ -19,8 +19,8 @@ enum { LW_MAX_TIES = 64 };
 /* The end cell of an alignment, in coordinates of the sequences as aligned (a reverse hit: of the
  * reverse complement of the read). Ends are exclusive: the last aligned letter is [tend - 1]. */
 typedef struct lw_hit {
-    int32_t score;   /* H at the end cell; meaningless when target < 0 */
-    int32_t target;  /* index of the reference; -1: no alignment */
+    int32_t score;  /* H at the end cell; meaningless when target < 0 */
+    int32_t target; /* index of the reference; -1: no alignment */
     int32_t tend, qend;
     int32_t second;  /* highest H over end cells on another reference or strand, or more than one
                         read length from tend on the same one; local: 0 if there is none;
@@ -34,15 +34,15 @@ enum { LW_NO_SECOND = INT32_MIN };
 typedef struct lw_align_setup {
     const lw_scoring *scoring;
     lw_mode mode;
-    unsigned strands;    /* lw_strands */
-    const lw_seqs *refs; /* what place() aligns against; NULL for pairs only */
-    int32_t min_score;   /* hits below are dropped (local: at least 1; otherwise INT32_MIN = keep all) */
-    int32_t n_hits;      /* place(): 1 + secondary placements wanted */
-    int32_t n_ties;      /* place(): co-optimal placements wanted, 0 .. LW_MAX_TIES */
-    lw_pool *pool;       /* CPU threads; NULL: the calling thread alone */
-    int device;          /* CUDA ordinal this context lives on */
-    int64_t device_bytes;/* most device memory to take, 0: what is free */
-    const lw_host *host; /* may be NULL */
+    unsigned strands;     /* lw_strands */
+    const lw_seqs *refs;  /* what place() aligns against; NULL for pairs only */
+    int32_t min_score;    /* hits below are dropped (local: at least 1; otherwise INT32_MIN = keep all) */
+    int32_t n_hits;       /* place(): 1 + secondary placements wanted */
+    int32_t n_ties;       /* place(): co-optimal placements wanted, 0 .. LW_MAX_TIES */
+    lw_pool *pool;        /* CPU threads; NULL: the calling thread alone */
+    int device;           /* CUDA ordinal this context lives on */
+    int64_t device_bytes; /* most device memory to take, 0: what is free */
+    const lw_host *host;  /* may be NULL */
 } lw_align_setup;
 
 /* What place() fills; the arrays are the caller's.
@@ -61,8 +61,8 @@ typedef struct lw_placements {
  * target[tbegin, tbegin + tlen). `score` is H there, already known. The window is wide enough to
  * hold every optimal path (lw_trace_window() below), so the path equals that of the whole matrix. */
 typedef struct lw_trace_task {
-    int64_t query;   /* index into queries */
-    int64_t target;  /* index into targets */
+    int64_t query;  /* index into queries */
+    int64_t target; /* index into targets */
     int32_t qlen;
     int32_t tbegin, tlen;
     int32_t score;
@@ -89,7 +89,8 @@ struct lw_align_backend {
     int lanes;
     /* Letters of query per place() call that keep this backend busy. */
     int64_t batch_letters;
-    lw_status (*open)(const lw_align_backend *self, void **context, const lw_align_setup *setup, lw_error *err);
+    lw_status (*open)(const lw_align_backend *self, void **context, const lw_align_setup *setup,
+                      lw_error *err);
     lw_status (*place)(void *context, const lw_seqs *reads, lw_placements *out, lw_error *err);
     /* hits[i]: best end cell of queries i against targets i over setup->strands; `second` = 0. */
     lw_status (*pair_ends)(void *context, const lw_seqs *queries, const lw_seqs *targets, lw_hit *hits,
@@ -106,11 +107,12 @@ extern const lw_align_backend *const lw_align_backends[];
 extern const int lw_align_backend_count;
 
 /* The rows themselves, each defined beside its functions. */
-extern const lw_align_backend lw_align_scalar, lw_align_cpu, lw_align_cuda_dpx, lw_align_cuda_half2, lw_align_cuda_int;
+extern const lw_align_backend lw_align_scalar, lw_align_cpu, lw_align_cuda_dpx, lw_align_cuda_half2,
+    lw_align_cuda_int;
 
-/* The target window that holds every optimal path ending at `hit` (see the proof in align.c). */
-void lw_trace_window(const lw_scoring *scoring, lw_mode mode, const lw_hit *hit, int32_t query_len,
-                     lw_trace_task *task);
+/* The task that traces `hit`: fills all but `query`, with the target window that holds every optimal path
+ * ending there (the proof is in align.c). */
+void lw_trace_window(const lw_scoring *scoring, lw_mode mode, const lw_hit *hit, lw_trace_task *task);
 
 /* Makes room for `more` operations. LW_E_NOMEM. */
 lw_status lw_cigars_reserve(lw_cigars *cigars, int64_t more, lw_error *err);

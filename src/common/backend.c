@@ -32,10 +32,12 @@ lw_status lw_backend_cuda_usable(const lw_backend *self, int device, lw_error *e
     LW_TRY(lw_device_query(device, &d, err));
     int cc = d.major * 10 + d.minor;
     if (self->policy == LW_CUDA_DPX && cc < 90)
-        return lw_fail(err, LW_E_UNSUPPORTED, "%s needs compute capability 9.0 (DPX instructions); %s has %d.%d",
-                       self->name, d.name, d.major, d.minor);
+        return lw_fail(err, LW_E_UNSUPPORTED,
+                       "%s needs compute capability 9.0 (DPX instructions); %s has %d.%d", self->name, d.name,
+                       d.major, d.minor);
     if (self->policy == LW_CUDA_HALF2 && cc < 80)
-        return lw_fail(err, LW_E_UNSUPPORTED, "%s needs compute capability 8.0 (paired half minimum and maximum); %s has %d.%d",
+        return lw_fail(err, LW_E_UNSUPPORTED,
+                       "%s needs compute capability 8.0 (paired half minimum and maximum); %s has %d.%d",
                        self->name, d.name, d.major, d.minor);
     return LW_OK;
 }
@@ -60,8 +62,8 @@ int lw_backend_cuda_rank(const lw_backend *self, int device)
     }
 }
 
-lw_status lw_backend_choose(const lw_backend *const *rows, int n, const char *name, int device, int *index, char *why,
-                            size_t why_size, lw_error *err)
+lw_status lw_backend_choose(const lw_backend *const *rows, int n, const char *name, int device, int *index,
+                            char *why, size_t why_size, lw_error *err)
 {
     bool is_auto = strcmp(name, "auto") == 0, is_cuda = strcmp(name, "cuda") == 0;
     if (!is_auto && !is_cuda) {
@@ -103,9 +105,11 @@ lw_status lw_backend_choose(const lw_backend *const *rows, int n, const char *na
     *index = best;
     if (why) {
         if (strncmp(rows[best]->name, "cuda", 4) == 0 || refusal.status == LW_OK)
-            snprintf(why, why_size, "%s chose backend %s, the fastest that can run here", name, rows[best]->name);
+            snprintf(why, why_size, "%s chose backend %s, the fastest that can run here", name,
+                     rows[best]->name);
         else
-            snprintf(why, why_size, "%s chose backend %s; no GPU: %s", name, rows[best]->name, refusal.message);
+            snprintf(why, why_size, "%s chose backend %s; no GPU: %s", name, rows[best]->name,
+                     refusal.message);
     }
     return LW_OK;
 }

@@ -25,15 +25,16 @@ struct lw_backend {
 /* Resolves NAME against rows[0 .. n): a row's name, "auto" (highest rank among the usable) or "cuda"
  * (the same among rows named cuda-*). Fills *index and, when why is not NULL, one line on what was chosen and
  * why. LW_E_ARG: no such name. LW_E_UNSUPPORTED: it cannot run, with the reason. */
-lw_status lw_backend_choose(const lw_backend *const *rows, int n, const char *name, int device, int *index, char *why,
-                            size_t why_size, lw_error *err);
+lw_status lw_backend_choose(const lw_backend *const *rows, int n, const char *name, int device, int *index,
+                            char *why, size_t why_size, lw_error *err);
 
 /* usable() and rank() of rows that need nothing. */
 lw_status lw_backend_always(const lw_backend *self, int device, lw_error *err);
 int lw_backend_rank_scalar(const lw_backend *self, int device); /* 1 */
 int lw_backend_rank_cpu(const lw_backend *self, int device);    /* 10 */
 
-/* usable() of the cuda-* rows: a driver, a device, code for it in this binary, and what the policy asks for. */
+/* usable() of the cuda-* rows: a driver, a device, code for it in this binary, and what the policy asks for.
+ */
 lw_status lw_backend_cuda_usable(const lw_backend *self, int device, lw_error *err);
 int lw_backend_cuda_rank(const lw_backend *self, int device); /* 20 .. 60 */
 

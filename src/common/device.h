@@ -13,13 +13,13 @@ extern "C" {
 
 typedef struct lw_device {
     int ordinal;
-    char name[128];
-    int major, minor;      /* compute capability */
+    char name[256];
+    int major, minor; /* compute capability */
     int multiprocessors;
-    int clock_khz;         /* boost clock; 0 if not told */
-    int64_t memory_bytes;  /* total */
-    int64_t free_bytes;    /* only after lw_device_free_bytes(); else -1 */
-    int64_t shared_bytes;  /* most shared memory a block may opt in to */
+    int clock_khz;        /* boost clock; 0 if not told */
+    int64_t memory_bytes; /* total */
+    int64_t free_bytes;   /* only after lw_device_free_bytes(); else -1 */
+    int64_t shared_bytes; /* most shared memory a block may opt in to */
     int64_t l2_bytes;
 } lw_device;
 
@@ -27,8 +27,8 @@ typedef struct lw_device {
  * creates a context. */
 int lw_device_count(lw_error *err);
 
-/* Properties of device `ordinal`, without creating a context. LW_E_UNSUPPORTED with the reason: no such device, no
- * driver, a driver older than this build needs, or no machine code for it in this binary. */
+/* Properties of device `ordinal`, without creating a context. LW_E_UNSUPPORTED with the reason: no such
+ * device, no driver, a driver older than this build needs, or no machine code for it in this binary. */
 lw_status lw_device_query(int ordinal, lw_device *out, lw_error *err);
 
 /* Free memory of the device; creates its context. LW_E_DEVICE. */

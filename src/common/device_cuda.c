@@ -38,10 +38,11 @@ static lw_status cannot(lw_error *err, cudaError_t code)
     switch (code) {
     case cudaErrorInsufficientDriver:
         if (driver == 0)
-            return lw_fail(err, LW_E_UNSUPPORTED, "no NVIDIA driver on this machine (libcuda.so.1 was not found)");
+            return lw_fail(err, LW_E_UNSUPPORTED,
+                           "no NVIDIA driver on this machine (libcuda.so.1 was not found)");
         return lw_fail(err, LW_E_UNSUPPORTED,
-                       "the NVIDIA driver supports CUDA %d.%d, this build needs %d.%d: update the driver", driver / 1000,
-                       driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+                       "the NVIDIA driver supports CUDA %d.%d, this build needs %d.%d: update the driver",
+                       driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
     case cudaErrorNoDevice:
         return lw_fail(err, LW_E_UNSUPPORTED,
                        "no CUDA device is visible (none in this machine, or hidden by CUDA_VISIBLE_DEVICES)");
@@ -83,8 +84,8 @@ lw_status lw_device_query(int ordinal, lw_device *out, lw_error *err)
     if (code != cudaSuccess || n == 0)
         return cannot(err, code == cudaSuccess ? cudaErrorNoDevice : code);
     if (ordinal < 0 || ordinal >= n)
-        return lw_fail(err, LW_E_UNSUPPORTED, "there is no CUDA device %d: this machine shows %d (0 to %d)", ordinal, n,
-                       n - 1);
+        return lw_fail(err, LW_E_UNSUPPORTED, "there is no CUDA device %d: this machine shows %d (0 to %d)",
+                       ordinal, n, n - 1);
     struct cudaDeviceProp prop;
     code = cudaGetDeviceProperties(&prop, ordinal);
     if (code != cudaSuccess)

@@ -6,7 +6,8 @@
 static lw_status none(lw_error *err)
 {
     return lw_fail(err, LW_E_UNSUPPORTED,
-                   "this build has no CUDA code (it was configured without nvcc); use --backend cpu, or build with a CUDA toolkit");
+                   "this build has no CUDA code (it was configured without nvcc); use --backend cpu, or "
+                   "build with a CUDA toolkit");
 }
 
 int lw_device_count(lw_error *err)

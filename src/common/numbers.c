@@ -15,7 +15,8 @@ static int starts_like_a_number(const char *text)
     return *text && !isspace((unsigned char)*text);
 }
 
-lw_status lw_parse_int(const char *text, const char *what, int64_t low, int64_t high, int64_t *out, lw_error *err)
+lw_status lw_parse_int(const char *text, const char *what, int64_t low, int64_t high, int64_t *out,
+                       lw_error *err)
 {
     char *end = NULL;
     errno = 0;
@@ -23,12 +24,14 @@ lw_status lw_parse_int(const char *text, const char *what, int64_t low, int64_t 
     if (!end || end == text || *end)
         return lw_fail(err, LW_E_ARG, "%s: '%s' is not a whole number", what, text);
     if (errno == ERANGE || value < low || value > high)
-        return lw_fail(err, LW_E_ARG, "%s: %s is outside %lld to %lld", what, text, (long long)low, (long long)high);
+        return lw_fail(err, LW_E_ARG, "%s: %s is outside %lld to %lld", what, text, (long long)low,
+                       (long long)high);
     *out = value;
     return LW_OK;
 }
 
-lw_status lw_parse_double(const char *text, const char *what, double low, double high, double *out, lw_error *err)
+lw_status lw_parse_double(const char *text, const char *what, double low, double high, double *out,
+                          lw_error *err)
 {
     char *end = NULL;
     double value = starts_like_a_number(text) ? strtod(text, &end) : 0;
@@ -62,8 +65,8 @@ lw_status lw_parse_size(const char *text, const char *what, int64_t *out, lw_err
     return LW_OK;
 }
 
-lw_status lw_parse_int_list(const char *text, const char *what, int64_t low, int64_t high, int64_t *out, int capacity,
-                            int *n, lw_error *err)
+lw_status lw_parse_int_list(const char *text, const char *what, int64_t low, int64_t high, int64_t *out,
+                            int capacity, int *n, lw_error *err)
 {
     *n = 0;
     for (const char *p = text;;) {

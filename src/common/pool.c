@@ -93,8 +93,9 @@ struct hts_tpool *lw_pool_hts(lw_pool *pool)
     return pool ? pool->hts : NULL;
 }
 
-lw_status lw_pool_for(lw_pool *pool, int64_t n, lw_status (*task)(void *arg, int64_t i, int worker, lw_error *err),
-                      void *arg, lw_error *err)
+lw_status lw_pool_for(lw_pool *pool, int64_t n,
+                      lw_status (*task)(void *arg, int64_t i, int worker, lw_error *err), void *arg,
+                      lw_error *err)
 {
     int runners = lw_pool_threads(pool);
     if (runners > n)

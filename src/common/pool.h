@@ -14,19 +14,20 @@ typedef struct lw_pool lw_pool;
 
 /* A pool of `threads` >= 1 workers; 0: one per online CPU that this process may use. LW_E_NOMEM. */
 lw_status lw_pool_open(lw_pool **out, int threads, lw_error *err);
-void lw_pool_close(lw_pool *pool); /* NULL is allowed */
+void lw_pool_close(lw_pool *pool);        /* NULL is allowed */
 int lw_pool_threads(const lw_pool *pool); /* NULL: 1 */
 
 /* htslib's htsThreadPool.pool, for hts_set_thread_pool(). */
 struct hts_tpool *lw_pool_hts(lw_pool *pool);
 
-/* Calls task(arg, i, worker) for every i in [0, n), spread over the pool, and returns when all are done. worker is in
- * [0, lw_pool_threads(pool)) and no two tasks with the same worker run at once, so that it can index
- * scratch memory. With pool NULL or one thread the caller does the work. May be called from several
- * threads at a time, but not from within a task. Returns the status of the lowest-numbered i that failed; after a failure
- * remaining tasks may be skipped. */
-lw_status lw_pool_for(lw_pool *pool, int64_t n, lw_status (*task)(void *arg, int64_t i, int worker, lw_error *err),
-                      void *arg, lw_error *err);
+/* Calls task(arg, i, worker) for every i in [0, n), spread over the pool, and returns when all are done.
+ * worker is in [0, lw_pool_threads(pool)) and no two tasks with the same worker run at once, so that it can
+ * index scratch memory. With pool NULL or one thread the caller does the work. May be called from several
+ * threads at a time, but not from within a task. Returns the status of the lowest-numbered i that failed;
+ * after a failure remaining tasks may be skipped. */
+lw_status lw_pool_for(lw_pool *pool, int64_t n,
+                      lw_status (*task)(void *arg, int64_t i, int worker, lw_error *err), void *arg,
+                      lw_error *err);
 
 #ifdef __cplusplus
 }

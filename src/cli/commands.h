@@ -1,0 +1,8 @@
+/* commands.h - the subcommands, one cmd_*.c each. */
+#ifndef LW_COMMANDS_H
+#define LW_COMMANDS_H
+
+/* argv[0] is the subcommand's name. Returns the exit code: 0 done, 1 run-time failure, 2 usage. */
+int cmd_version(int argc, char **argv);
+
+#endif

@@ -1,0 +1,7 @@
+/* version.c */
+#include "lanewise/lanewise.h"
+
+const char *lw_version(void)
+{
+    return LW_VERSION;
+}
