@@ -1,0 +1,121 @@
+/* cli.h - what the subcommands of the program share.
+ *
+ * A subcommand is a function int cmd_NAME(int argc, char **argv) in cmd_NAME.c and a row of the table in
+ * main.c:
+ *
+ *     int cmd_align(int argc, char **argv)
+ *     {
+ *         struct { int match; bool eqx; } o = {.match = 1};
+ *         const cli_option rows[] = {
+ *             {'A', "match", "N", "score of equal letters (default 1)", CLI_INT, &o.match, 0, LW_MAX_SCORE,
+ * NULL}, {0, "eqx", NULL, "write = and X in place of M", CLI_FLAG, &o.eqx, 0, 0, NULL}, CLI_END}; cli run;
+ *         int code = cli_begin(&run, argc, argv, &spec, rows);
+ *         if (code != CLI_GO_ON)
+ *             return code;              // --help was shown, or the usage was wrong
+ *         lw_error err = {0};
+ *         lw_status status = ...(&run.host, run.inputs, run.n_inputs, &err);
+ *         return cli_end(&run, status, &err);
+ *     } */
+#ifndef LW_CLI_H
+#define LW_CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "lanewise/lanewise.h"
+#include "common/backend.h"
+#include "common/outfile.h"
+
+enum { CLI_GO_ON = -1, CLI_DONE = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
+enum { CLI_MAX_DEVICES = 16, CLI_MAX_LIST = 16 };
+
+typedef enum cli_kind {
+    CLI_FLAG,   /* bool *: set to true */
+    CLI_COUNT,  /* int *: one more each time */
+    CLI_TEXT,   /* const char ** */
+    CLI_INT,    /* int *, within low .. high */
+    CLI_INT64,  /* int64_t *, within low .. high */
+    CLI_DOUBLE, /* double *, within low .. high */
+    CLI_SIZE,   /* int64_t *: bytes, with K, M, G or T */
+    CLI_CHOICE, /* int *: index into choices */
+    CLI_LIST,   /* cli_list *: 1 to CLI_MAX_LIST comma-separated integers within low .. high */
+    CLI_HEADING /* no option: `help` is a heading in the list of options */
+} cli_kind;
+
+typedef struct cli_list {
+    int n;
+    int64_t value[CLI_MAX_LIST];
+} cli_list;
+
+typedef struct cli_option {
+    char letter;          /* 0: has only a long name */
+    const char *name;     /* long name; NULL: has only a letter */
+    const char *argument; /* how help shows it ("FILE"); NULL: takes none */
+    const char *help;     /* may hold newlines */
+    cli_kind kind;
+    void *value;
+    double low, high;
+    const char *const *choices; /* NULL-terminated, for CLI_CHOICE */
+} cli_option;
+
+/* The row that ends a list of options. */
+#define CLI_END                                                                                              \
+    {                                                                                                        \
+        0, NULL, NULL, NULL, CLI_FLAG, NULL, 0, 0, NULL                                                      \
+    }
+
+typedef struct cli_spec {
+    const char *name;                  /* of the subcommand */
+    const char *usage;                 /* "REF READS... [options]" */
+    const char *about;                 /* paragraph under it; ends with a newline */
+    int min_inputs, max_inputs;        /* max_inputs < 0: any number */
+    bool has_output;                   /* takes -o */
+    bool has_backend;                  /* takes --backend and --device */
+    bool has_threads;                  /* takes -t */
+    bool has_seed;                     /* takes --seed */
+    const lw_backend *const *backends; /* rows for --backend list; n_backends of them */
+    int n_backends;
+    const char *work_unit; /* of lw_host.progress's work: "cells" (shown as GCUPS), "relaxations",
+                              "operations"; NULL: items only */
+    const char *item;      /* "reads"; what done and total count */
+} cli_spec;
+
+/* One run of a subcommand. Filled by cli_begin(); lives until cli_end(). */
+typedef struct cli {
+    const cli_spec *spec;
+    int n_inputs;
+    const char *const *inputs; /* the arguments that are not options, in order */
+    /* shared options */
+    const char *backend; /* "auto" unless given */
+    int n_devices;       /* 0: not given */
+    int devices[CLI_MAX_DEVICES];
+    int threads; /* 0: all CPUs */
+    int64_t seed;
+    const char *output; /* "-" unless given */
+    bool quiet, progress;
+    int verbose;
+    lw_host host;                /* say, progress and stop of this run */
+    lw_temporaries *temporaries; /* for lw_outfile_open() */
+    /* for the last line at -v; filled by the subcommand (may stay empty) */
+    char used_backend[64], used_device[160];
+    double work;        /* cells, relaxations ... done; taken from the progress calls if left 0 */
+    double started;     /* seconds, monotonic */
+    char *command_line; /* argv joined with blanks, for @PG */
+} cli;
+
+/* Reads the options. CLI_GO_ON, or the exit code after --help (printed to standard output) or after a usage
+ * error (said on standard error, with a hint). Installs the handlers of SIGINT and SIGTERM. */
+int cli_begin(cli *run, int argc, char **argv, const cli_spec *spec, const cli_option *options);
+
+/* A usage error found by the subcommand itself: says it with the hint and returns CLI_USAGE. */
+int cli_usage_error(cli *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Ends the run: closes standard output with a check, shows the error (status != LW_OK), the last line at -v,
+ * and returns the exit code: 0, 1, 130 or 143 when a signal came; an LW_E_ARG failure is a usage error (2).
+ */
+int cli_end(cli *run, lw_status status, lw_error *err);
+
+/* The subcommands. */
+int cmd_devices(int argc, char **argv);
+
+#endif
