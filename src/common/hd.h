@@ -1,0 +1,12 @@
+/* hd.h - how a small function is declared once for host C, host C++ and the device. */
+#ifndef LW_HD_H
+#define LW_HD_H
+
+/* LW_HD: an inline function of a header; under nvcc it exists for host and device. */
+#if defined(__CUDACC__)
+#define LW_HD static __host__ __device__ __forceinline__
+#else
+#define LW_HD static inline
+#endif
+
+#endif
