@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""Reads the machine code in a library or program and checks it against scripts/cuda-expectations.tsv:
+every row names kernels (a regular expression over demangled-enough names), architectures and an opcode that must,
+or must not, be there; and kernels that must not spill. Prints one line a breach, exits 1 if there is one.
+
+  scripts/check-cuda.py FILE            check
+  scripts/check-cuda.py --table FILE    print the kernels as a Markdown table (docs/machine-code.md)
+
+cuobjdump is taken from the toolkit, else from PyPI's nvidia-cuda-cuobjdump (into build/tools)."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter, defaultdict
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+COUNTED = ["VIADDMNMX", "VIMNMX3", "VIMNMX", "HADD2", "HFMA2", "HMNMX2", "VHMNMX", "IDP.4A", "IDP.2A", "IMAD", "PRMT", "LDS.128", "SHFL"]
+
+
+def find_cuobjdump():
+    for candidate in ("cuobjdump", "/usr/local/cuda/bin/cuobjdump"):
+        path = shutil.which(candidate)
+        if path:
+            return path
+    tools = os.path.join(ROOT, "build", "tools")
+    path = os.path.join(tools, "nvidia", "cu13", "bin", "cuobjdump")
+    if not os.path.exists(path):
+        subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", tools, "nvidia-cuda-cuobjdump"],
+                       check=True)
+    if not os.path.exists(path):
+        found = [os.path.join(d, "cuobjdump") for d, _, files in os.walk(tools) if "cuobjdump" in files]
+        if not found:
+            sys.exit("check-cuda: no cuobjdump in the toolkit nor in PyPI's nvidia-cuda-cuobjdump")
+        path = found[0]
+    os.chmod(path, 0o755)
+    return path
+
+
+class Kernel:
+    def __init__(self):
+        self.opcodes = Counter()
+        self.registers = self.stack = self.shared = 0
+
+
+def read(tool, path):
+    """{(arch, kernel): Kernel} of every device function in the file."""
+    kernels = defaultdict(Kernel)
+    arch = kernel = None
+    usage = subprocess.run([tool, "-res-usage", path], capture_output=True, text=True, check=True).stdout
+    for line in usage.splitlines():
+        if m := re.match(r"\s*arch = (sm_\d+)", line):
+            arch = m[1]
+        elif m := re.search(r"Function (\S+?):?$", line.strip()):
+            kernel = m[1]
+        elif m := re.search(r"REG:(\d+) STACK:(\d+) SHARED:(\d+)", line):
+            k = kernels[arch, kernel]
+            k.registers, k.stack, k.shared = map(int, m.groups())
+    process = subprocess.Popen([tool, "-sass", path], stdout=subprocess.PIPE, text=True)
+    for line in process.stdout:
+        if m := re.match(r"\s*(?:code for|arch =) (sm_\d+)", line):
+            arch = m[1]
+        elif m := re.match(r"\s*Function : (\S+)", line):
+            kernel = m[1]
+        elif m := re.match(r"\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_.]*)", line):
+            kernels[arch, kernel].opcodes[m[1]] += 1
+    if process.wait() != 0:
+        sys.exit("check-cuda: cuobjdump -sass failed")
+    return {key: k for key, k in kernels.items() if key[0] and k.opcodes}
+
+
+def count(kernel, opcode):
+    """Instructions that are `opcode` or a dotted variant of it ("VIADDMNMX.U16x2" for "VIADDMNMX")."""
+    return sum(n for op, n in kernel.opcodes.items() if op == opcode or op.startswith(opcode + "."))
+
+
+def expectations():
+    with open(os.path.join(ROOT, "scripts", "cuda-expectations.tsv")) as f:
+        for number, line in enumerate(f, 1):
+            if line.strip() and not line.startswith("#"):
+                fields = line.rstrip("\n").split("\t")
+                if len(fields) < 4:
+                    sys.exit(f"check-cuda: cuda-expectations.tsv line {number}: four fields expected")
+                yield number, fields[0], fields[1].split(","), fields[2], fields[3]
+
+
+def check(kernels):
+    breaches = 0
+    archs = sorted({arch for arch, _ in kernels})
+    for number, pattern, wanted, rule, opcode in expectations():
+        matched = 0
+        for (arch, name), k in sorted(kernels.items()):
+            if not re.search(pattern, name) or (wanted != ["all"] and arch[3:] not in wanted):
+                continue
+            matched += 1
+            wrong = None
+            if rule == "has" and count(k, opcode) == 0:
+                wrong = f"no {opcode}"
+            elif rule == "lacks" and count(k, opcode) > 0:
+                wrong = f"{count(k, opcode)} x {opcode}"
+            elif rule == "nospill" and (k.stack > 0 or count(k, "STL") + count(k, "LDL") > 0):
+                wrong = f"stack of {k.stack} bytes, {count(k, 'STL')} local stores"
+            elif rule not in ("has", "lacks", "nospill"):
+                sys.exit(f"check-cuda: cuda-expectations.tsv line {number}: unknown rule {rule}")
+            if wrong:
+                breaches += 1
+                print(f"{arch} {name}: {wrong} (expectation on line {number})")
+        if matched == 0 and (wanted == ["all"] or set(wanted) & {a[3:] for a in archs}):
+            breaches += 1
+            print(f"expectation on line {number} matches no kernel: {pattern}")
+    print(f"check-cuda: {len(kernels)} kernels over {', '.join(archs)}: {breaches} breaches")
+    return breaches
+
+
+def table(kernels):
+    print("| architecture | kernel | registers | stack | " + " | ".join(COUNTED) + " |")
+    print("|---" * (len(COUNTED) + 4) + "|")
+    for (arch, name), k in sorted(kernels.items(), key=lambda item: (item[0][1], int(item[0][0][3:]))):
+        print(f"| {arch} | `{name}` | {k.registers} | {k.stack} | " + " | ".join(str(count(k, op)) for op in COUNTED) + " |")
+
+
+def main():
+    args = sys.argv[1:]
+    as_table = args[:1] == ["--table"]
+    if as_table:
+        args = args[1:]
+    if len(args) != 1:
+        sys.exit(__doc__)
+    kernels = read(find_cuobjdump(), args[0])
+    if as_table:
+        return table(kernels)
+    return 1 if check(kernels) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

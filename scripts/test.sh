@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# The same set-up as quickstart.sh, and all tests: laws and format, the default build with its tests, the
+# sanitizer builds with theirs, and machine code for every GPU that the toolkit can target.
+# Usage: scripts/test.sh [STAGE...]    stages: checks default asan tsan cuda quickstart (default: all)
+# Ends with one line "N passed, N failed, N skipped". A GPU test without a GPU counts as skipped.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+root=$PWD
+stages=("$@")
+[ ${#stages[@]} -eq 0 ] && stages=(checks default asan tsan cuda quickstart)
+passed=0 failed=0 skipped=0
+mkdir -p build
+
+scripts/install-deps.sh --tests || exit 1
+
+note() { printf '\n== %s (%s s)\n' "$1" "$SECONDS"; }
+
+# one COMMAND... : a check that passes or fails as a whole
+one() {
+    if "$@"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED: $*"
+    fi
+}
+
+build() { # PRESET cmake options...
+    local preset=$1
+    shift
+    cmake --preset "$preset" -DLW_WERROR=ON "$@" >"build/$preset.log" 2>&1 && cmake --build "build/$preset" >>"build/$preset.log" 2>&1 ||
+        { tail -n 40 "build/$preset.log"; return 1; }
+}
+
+# tests PRESET ctest options... : counts what Criterion and the command-line harness report
+tests() {
+    local preset=$1 log="$root/build/$1.tests.log" ok=0
+    shift
+    ctest --test-dir "build/$preset" -V --timeout 900 "$@" >"$log" 2>&1 || ok=1
+    local p f s
+    p=$(grep -oE 'Passing: [0-9]+' "$log" | awk '{n += $2} END {print n + 0}')
+    f=$(grep -oE '(Failing|Crashing): [0-9]+' "$log" | awk '{n += $2} END {print n + 0}')
+    s=$(grep -cE '\[SKIP\]' "$log")
+    read -r cp cf cs < <(grep -oE 'cases: [0-9]+ passed, [0-9]+ failed, [0-9]+ skipped' "$log" |
+        awk '{p += $2; f += $4; s += $6} END {print p + 0, f + 0, s + 0}')
+    p=$((p + cp)) f=$((f + cf)) s=$((s + cs))
+    [ "$ok" -eq 1 ] && [ "$f" -eq 0 ] && f=1 # a test program that died before its summary
+    [ "$p" -eq 0 ] && f=$((f + 1))
+    passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+    echo "$preset: $p passed, $f failed, $s skipped"
+    grep -E '\[SKIP\]|: skipped' "$log" | sed -E 's/^[0-9]+: //' | sort | uniq -c | sort -rn | head -n 20
+    if [ "$f" -gt 0 ]; then
+        grep -E '\[FAIL\]|Assertion|FAILED|\*\*\*|ERROR: |WARNING: ThreadSanitizer|runtime error' -A3 "$log" | head -n 80
+    fi
+}
+
+for stage in "${stages[@]}"; do
+    note "$stage"
+    case $stage in
+    checks)
+        one scripts/check-laws.sh
+        one scripts/check-format.sh
+        one sh -c 'cd data && tail -n +2 MANIFEST.tsv | awk -F"\t" "{print \$4\"  \"\$1}" | sha256sum --quiet -c'
+        ;;
+    default)
+        if build default -DLW_TESTS=ON; then tests default; else failed=$((failed + 1)); fi
+        ;;
+    asan | tsan)
+        if build "$stage"; then tests "$stage" -LE slow; else failed=$((failed + 1)); fi
+        ;;
+    cuda)
+        if command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; then
+            one build release -DLW_TESTS=OFF
+            one scripts/check-cuda.py build/release/liblanewise.a
+        else
+            echo "SKIPPED: no nvcc here, no CUDA code was compiled"
+            skipped=$((skipped + 2))
+        fi
+        ;;
+    quickstart) one scripts/quickstart.sh ;;
+    *)
+        echo "test.sh: unknown stage '$stage'" >&2
+        exit 2
+        ;;
+    esac
+done
+printf '\n%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
+[ "$failed" -eq 0 ]
