@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "lanewise/align.h"
+#include "lanewise/search.h"
+#include "common/pool.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -25,6 +27,7 @@ enum { LW_DATABASE_PAD = LW_MAX_LETTERS - 1 };
 typedef struct lw_database_view {
     int64_t n;            /* sequences, 0 .. INT32_MAX */
     int64_t letters;      /* sum of len[] */
+    int32_t n_codes;      /* 1 + the highest code that occurs, at least 1: 20 where proteins are plain */
     const uint8_t *codes; /* one byte a letter */
     const int64_t *start; /* of sequence i within codes */
     const int32_t *len;   /* letters, descending, may be 0 */
@@ -32,6 +35,29 @@ typedef struct lw_database_view {
     bool packed; /* start[i+1] = start[i] + len[i] for all i: whole ranges copy as one piece; else start[]
                     is in any order and a copy must gather */
 } lw_database_view;
+
+const lw_database_view *lw_database_get_view(const lw_database *database);
+const char *lw_database_name(const lw_database *database, int64_t i); /* of sequence i of the view */
+const char *lw_database_path(const lw_database *database);            /* as it was given */
+/* How often each code occurs: LW_MAX_LETTERS numbers. */
+const int64_t *lw_database_code_counts(const lw_database *database);
+bool lw_database_duplicate_names(const lw_database *database);
+bool lw_database_mapped(const lw_database *database); /* a file whose blocks have checksums to compare */
+
+/* Compares names and codes with their checksums; LW_OK at once where the database is not a file. LW_E_INPUT,
+ * LW_E_INTERRUPTED. */
+lw_status lw_database_check_blocks(const lw_database *database, lw_pool *pool, const lw_host *host,
+                                   lw_error *err);
+
+/* The letters of a type in the order of their codes. */
+const char *lw_database_alphabet(lw_alphabet_type type);
+
+/* Byte -> code of either case; LW_NO_CODE: not a letter of this type. U counts as T in DNA. */
+void lw_database_codes(lw_alphabet_type type, uint8_t code[256]);
+
+/* "WHERE: 'c' at position P is not a ... letter". Returns LW_E_INPUT. */
+lw_status lw_database_letter_error(const char *where, lw_alphabet_type type, unsigned char c,
+                                   int64_t position, lw_error *err);
 
 #ifdef __cplusplus
 }

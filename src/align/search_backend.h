@@ -16,9 +16,10 @@ extern "C" {
 
 /* How a context is opened. Everything is borrowed and outlives the context. */
 typedef struct lw_search_setup {
-    const lw_scoring *scoring; /* local mode; in the codes of the database: n_letters is 1 + the highest code
-                                  that occurs in it or in any query, and at most LW_DATABASE_PAD; score[query
-                                  code * LW_MAX_LETTERS + subject code] may be asymmetric */
+    /* Local mode, in the codes of the database, the whole alphabet of its type: every code of a query is
+     * below n_letters, every code of a subject below database->n_codes <= n_letters <= LW_DATABASE_PAD.
+     * score[query code * LW_MAX_LETTERS + subject code] may be asymmetric. */
+    const lw_scoring *scoring;
     const lw_database_view *database; /* may exceed device_bytes: then each search() streams it in chunks */
     lw_pool *pool;                    /* CPU threads; NULL: the calling thread alone */
     int device;                       /* CUDA ordinal this context lives on */
