@@ -1,17 +1,18 @@
 /* cli.h - what the subcommands of the program share.
  *
- * A subcommand is a function int cmd_NAME(int argc, char **argv) in cmd_NAME.c and a row of the table in
- * main.c:
+ * A subcommand is a function in cmd_NAME.c, a line of commands.h and a row of the table in main.c:
  *
  *     int cmd_align(int argc, char **argv)
  *     {
- *         struct { int match; bool eqx; } o = {.match = 1};
+ *         int match = 1;
  *         const cli_option rows[] = {
- *             {'A', "match", "N", "score of equal letters (default 1)", CLI_INT, &o.match, 0, LW_MAX_SCORE,
- * NULL}, {0, "eqx", NULL, "write = and X in place of M", CLI_FLAG, &o.eqx, 0, 0, NULL}, CLI_END}; cli run;
+ *             {'A', "match", "N", "score of equal letters (default 1)", CLI_INT, &match, 0, 32767, NULL},
+ *             {0, "eqx", NULL, "write = and X in place of M", CLI_FLAG, &eqx, 0, 0, NULL},
+ *             CLI_END};
+ *         cli run;
  *         int code = cli_begin(&run, argc, argv, &spec, rows);
  *         if (code != CLI_GO_ON)
- *             return code;              // --help was shown, or the usage was wrong
+ *             return code;
  *         lw_error err = {0};
  *         lw_status status = ...(&run.host, run.inputs, run.n_inputs, &err);
  *         return cli_end(&run, status, &err);
@@ -114,8 +115,5 @@ int cli_usage_error(cli *run, const char *format, ...) __attribute__((format(pri
  * and returns the exit code: 0, 1, 130 or 143 when a signal came; an LW_E_ARG failure is a usage error (2).
  */
 int cli_end(cli *run, lw_status status, lw_error *err);
-
-/* The subcommands. */
-int cmd_devices(int argc, char **argv);
 
 #endif

@@ -8,26 +8,27 @@
 #ifndef LW_OUTFILE_H
 #define LW_OUTFILE_H
 
-#include <signal.h>
-#include <stdbool.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include "lanewise/status.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /* The temporaries that exist now, for a signal handler to remove. Owned by the program (it must be
  * reachable from the handler), zero-initialised, lent to lw_outfile_open(). */
 enum { LW_TEMPORARIES = 32, LW_TEMPORARY_NAME = 4096 };
 typedef struct lw_temporaries {
-    volatile sig_atomic_t used[LW_TEMPORARIES]; /* 0 free, 1 being filled, 2 a file to remove */
+    atomic_int used[LW_TEMPORARIES]; /* 0 free, 1 being filled, 2 a file to remove */
     char name[LW_TEMPORARIES][LW_TEMPORARY_NAME];
 } lw_temporaries;
 
 /* Unlinks them all. Async-signal-safe. */
 void lw_temporaries_remove(lw_temporaries *temporaries);
+/* Notes a temporary file: its slot for lw_temporaries_drop(), or -1 where there is no room (a kill at the
+ * wrong moment then leaves it behind). `temporaries` may be NULL. */
+int lw_temporaries_add(lw_temporaries *temporaries, const char *name);
+void lw_temporaries_drop(lw_temporaries *temporaries, int slot);
+
+struct htsFile;
 
 typedef struct lw_outfile lw_outfile;
 
@@ -39,9 +40,13 @@ lw_status lw_outfile_open(lw_outfile **out, const char *path, lw_temporaries *te
 /* The target's name for messages ("standard output" for "-"). */
 const char *lw_outfile_name(const lw_outfile *file);
 
-/* The open descriptor; it stays the outfile's own. For htslib: hdopen(dup(lw_outfile_fd(f)), "w") and
- * hts_hopen(). */
+/* The open descriptor; it stays the outfile's own. */
 int lw_outfile_fd(const lw_outfile *file);
+
+/* An htslib file that writes to a duplicate of the descriptor; `mode` as hts_open() takes it ("wb",
+ * "wc,version=3.0"). The caller closes it with hts_close(), checked, before lw_outfile_close(). LW_E_IO,
+ * LW_E_NOMEM. */
+lw_status lw_outfile_hts(lw_outfile *file, const char *mode, struct htsFile **out, lw_error *err);
 
 /* A buffered stream on the descriptor, made on the first call; the outfile's own: do not close it. NULL: no
  * memory. Use either this, or lw_outfile_write(), or the descriptor. */
@@ -59,7 +64,4 @@ lw_status lw_outfile_failed(const lw_outfile *file, int error_number, lw_error *
  * returns that status. NULL is allowed and returns so_far. */
 lw_status lw_outfile_close(lw_outfile *file, lw_status so_far, lw_error *err);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -7,10 +7,6 @@
 #include "common/outfile.h"
 #include "common/pool.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 typedef struct lw_refs {
     char *path;     /* as given */
     int64_t n;      /* sequences, >= 1 */
@@ -27,8 +23,8 @@ typedef struct lw_refs {
 lw_status lw_refs_load(lw_refs **out, const char *path, lw_pool *pool, const lw_host *host, lw_error *err);
 void lw_refs_free(lw_refs *refs); /* NULL is allowed */
 
-/* SAM's M5: MD5 of the upper-case letters, in hexadecimal. */
-void lw_refs_md5(const lw_refs *refs, int64_t i, char md5[33]);
+/* SAM's M5: MD5 of the upper-case letters, in hexadecimal. LW_E_NOMEM. */
+lw_status lw_refs_md5(const lw_refs *refs, int64_t i, char md5[33], lw_error *err);
 
 /* A FASTA file with its .fai beside it that holds these references, as CRAM needs (hts_set_fai_filename): the
  * file they came from where it is indexed already, else a copy in the temporary folder, removed by
@@ -39,7 +35,4 @@ lw_status lw_refs_indexed_fasta(lw_fasta **out, const lw_refs *refs, lw_temporar
 const char *lw_fasta_path(const lw_fasta *fasta);
 void lw_fasta_close(lw_fasta *fasta); /* NULL is allowed */
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -129,6 +129,9 @@ lw_status lw_seqio_read(lw_seqio *reader, lw_read_batch *batch, int64_t max_reco
 
 const lw_seqio_counts *lw_seqio_count(const lw_seqio *reader);
 
+/* How much of the inputs was read, 0 to 1, by their bytes; below 0 where it cannot be known (a pipe). */
+double lw_seqio_fraction(const lw_seqio *reader);
+
 /* "FILE: record NUMBER (NAME)" for messages about read i; returns text. */
 const char *lw_read_where(const lw_seqio *reader, const lw_read_batch *batch, int64_t i, char *text,
                           size_t size);

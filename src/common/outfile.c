@@ -1,0 +1,269 @@
+/* outfile.c - output files that appear whole or not at all. */
+#include "common/outfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <htslib/hfile.h>
+#include <htslib/hts.h>
+
+#include "common/fail.h"
+#include "common/numbers.h"
+
+struct lw_outfile {
+    char *name;      /* for messages */
+    char *target;    /* what the temporary becomes */
+    char *temporary; /* NULL: the target is written directly */
+    int fd;
+    FILE *stream; /* on fd; NULL until asked for */
+    lw_temporaries *temporaries;
+    int slot; /* in temporaries; -1: none */
+};
+
+void lw_temporaries_remove(lw_temporaries *temporaries)
+{
+    for (int i = 0; i < LW_TEMPORARIES; i++)
+        if (atomic_load(&temporaries->used[i]) == 2) {
+            unlink(temporaries->name[i]);
+            atomic_store(&temporaries->used[i], 0);
+        }
+}
+
+int lw_temporaries_add(lw_temporaries *temporaries, const char *name)
+{
+    if (!temporaries || strlen(name) >= LW_TEMPORARY_NAME)
+        return -1;
+    for (int i = 0; i < LW_TEMPORARIES; i++) {
+        int is_free = 0;
+        if (!atomic_compare_exchange_strong(&temporaries->used[i], &is_free, 1))
+            continue;
+        strcpy(temporaries->name[i], name);
+        atomic_store(&temporaries->used[i], 2);
+        return i;
+    }
+    return -1;
+}
+
+void lw_temporaries_drop(lw_temporaries *temporaries, int slot)
+{
+    if (temporaries && slot >= 0)
+        atomic_store(&temporaries->used[slot], 0);
+}
+
+/* The descriptor that a name such as /dev/stdout or /dev/fd/3 stands for; -1: an ordinary name. */
+static int named_descriptor(const char *path)
+{
+    static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
+    if (strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0)
+        return STDOUT_FILENO;
+    if (strcmp(path, "/dev/stderr") == 0)
+        return STDERR_FILENO;
+    for (int i = 0; i < 2; i++) {
+        size_t n = strlen(folders[i]);
+        int64_t fd;
+        if (strncmp(path, folders[i], n) == 0 && lw_parse_int(path + n, path, 0, INT_MAX, &fd, NULL) == LW_OK)
+            return (int)fd;
+    }
+    return -1;
+}
+
+/* Creates the temporary beside file->target. */
+static lw_status open_temporary(lw_outfile *file, const struct stat *old, lw_error *err)
+{
+    size_t size = strlen(file->target) + 64;
+    file->temporary = malloc(size);
+    if (!file->temporary)
+        return lw_fail_memory(err, size);
+    const char *slash = strrchr(file->target, '/');
+    int folder = slash ? (int)(slash - file->target + 1) : 0;
+    bool short_name = false;
+    for (int attempt = 0; attempt < 100; attempt++) {
+        if (short_name)
+            snprintf(file->temporary, size, "%.*s.lanewise.%ld.%d", folder, file->target, (long)getpid(),
+                     attempt);
+        else if (attempt == 0)
+            snprintf(file->temporary, size, "%s.tmp.%ld", file->target, (long)getpid());
+        else
+            snprintf(file->temporary, size, "%s.tmp.%ld.%d", file->target, (long)getpid(), attempt);
+        file->fd = open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (file->fd >= 0) {
+            file->slot = lw_temporaries_add(file->temporaries, file->temporary);
+            if (old && fchmod(file->fd, old->st_mode & 07777) != 0)
+                return lw_fail(err, LW_E_IO, "%s: cannot take over the old file's permissions: %s",
+                               file->name, strerror(errno));
+            return LW_OK;
+        }
+        if (errno == ENAMETOOLONG && !short_name)
+            short_name = true; /* the target's own name may still fit */
+        else if (errno != EEXIST)
+            break;
+    }
+    int reason = errno;
+    free(file->temporary);
+    file->temporary = NULL;
+    return lw_fail(err, LW_E_IO, "%s: cannot be created: %s", file->name, strerror(reason));
+}
+
+static lw_status open_target(lw_outfile *file, const char *path, lw_error *err)
+{
+    int standing = named_descriptor(path);
+    if (standing >= 0) {
+        file->fd = fcntl(standing, F_DUPFD_CLOEXEC, 0);
+        if (file->fd < 0)
+            return lw_fail(err, LW_E_IO, "%s: cannot be written: %s", file->name, strerror(errno));
+        return LW_OK;
+    }
+    struct stat old;
+    bool exists = stat(path, &old) == 0;
+    if (exists && S_ISDIR(old.st_mode))
+        return lw_fail(err, LW_E_IO, "%s: is a folder: give a file name", path);
+    if (exists && !S_ISREG(old.st_mode)) {
+        file->fd = open(path, O_WRONLY | O_CLOEXEC);
+        if (file->fd < 0)
+            return lw_fail(err, LW_E_IO, "%s: cannot be opened for writing: %s", path, strerror(errno));
+        return LW_OK;
+    }
+    if (exists && access(path, W_OK) != 0)
+        return lw_fail(err, LW_E_IO, "%s: exists and may not be overwritten: %s", path, strerror(errno));
+    /* what a symbolic link points to is replaced, not the link */
+    file->target = exists ? realpath(path, NULL) : strdup(path);
+    if (!file->target)
+        return lw_fail(err, LW_E_IO, "%s: cannot be created: %s", path, strerror(errno));
+    return open_temporary(file, exists ? &old : NULL, err);
+}
+
+lw_status lw_outfile_open(lw_outfile **out, const char *path, lw_temporaries *temporaries, lw_error *err)
+{
+    if (!path)
+        path = "-";
+    if (!*path)
+        return lw_fail(err, LW_E_IO, "the name of the output file is empty");
+    lw_outfile *file = calloc(1, sizeof *file);
+    if (!file)
+        return lw_fail_memory(err, sizeof *file);
+    file->fd = file->slot = -1;
+    file->temporaries = temporaries;
+    file->name = strdup(strcmp(path, "-") == 0 ? "standard output" : path);
+    lw_status status = file->name ? open_target(file, path, err) : lw_fail_memory(err, strlen(path));
+    if (status != LW_OK)
+        return lw_outfile_close(file, status, err);
+    *out = file;
+    return LW_OK;
+}
+
+const char *lw_outfile_name(const lw_outfile *file)
+{
+    return file->name;
+}
+
+int lw_outfile_fd(const lw_outfile *file)
+{
+    return file->fd;
+}
+
+FILE *lw_outfile_stream(lw_outfile *file)
+{
+    if (!file->stream) {
+        file->stream = fdopen(file->fd, "w");
+        if (file->stream)
+            setvbuf(file->stream, NULL, _IOFBF, 1 << 18);
+    }
+    return file->stream;
+}
+
+lw_status lw_outfile_hts(lw_outfile *file, const char *mode, struct htsFile **out, lw_error *err)
+{
+    int fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 0);
+    hFILE *stream = fd < 0 ? NULL : hdopen(fd, "w");
+    if (!stream) {
+        int reason = errno;
+        if (fd >= 0)
+            close(fd);
+        return lw_fail(err, LW_E_IO, "%s: cannot be opened for writing: %s", file->name, strerror(reason));
+    }
+    *out = hts_hopen(stream, file->name, mode);
+    if (!*out) {
+        int reason = errno;
+        hclose_abruptly(stream);
+        return lw_fail(err, LW_E_IO, "%s: cannot be opened for writing: %s", file->name, strerror(reason));
+    }
+    return LW_OK;
+}
+
+lw_status lw_outfile_write(lw_outfile *file, const void *data, size_t n, lw_error *err)
+{
+    const char *p = data;
+    while (n > 0) {
+        ssize_t written = write(file->fd, p, n);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return lw_outfile_failed(file, errno, err);
+        p += written;
+        n -= (size_t)written;
+    }
+    return LW_OK;
+}
+
+lw_status lw_outfile_failed(const lw_outfile *file, int error_number, lw_error *err)
+{
+    return lw_fail(err, LW_E_IO, "%s: writing failed: %s", file->name,
+                   error_number ? strerror(error_number) : "the disk may be full");
+}
+
+/* Flushes, closes and renames. */
+static lw_status finish(lw_outfile *file, lw_error *err)
+{
+    lw_status status = LW_OK;
+    errno = 0;
+    if (file->stream) {
+        bool failed = ferror(file->stream) != 0;
+        if (fflush(file->stream) != 0)
+            status = lw_outfile_failed(file, errno, err);
+        else if (failed)
+            status = lw_outfile_failed(file, 0, err);
+        if (fclose(file->stream) != 0 && status == LW_OK)
+            status = lw_outfile_failed(file, errno, err);
+        file->stream = NULL;
+    } else if (close(file->fd) != 0) {
+        status = lw_outfile_failed(file, errno, err);
+    }
+    file->fd = -1;
+    if (status != LW_OK || !file->temporary)
+        return status;
+    if (rename(file->temporary, file->target) != 0)
+        return lw_fail(err, LW_E_IO, "%s: cannot be renamed from %s: %s", file->name, file->temporary,
+                       strerror(errno));
+    lw_temporaries_drop(file->temporaries, file->slot);
+    free(file->temporary);
+    file->temporary = NULL;
+    return LW_OK;
+}
+
+lw_status lw_outfile_close(lw_outfile *file, lw_status so_far, lw_error *err)
+{
+    if (!file)
+        return so_far;
+    lw_status status = so_far;
+    if (status == LW_OK)
+        status = finish(file, err);
+    if (file->stream)
+        fclose(file->stream);
+    else if (file->fd >= 0)
+        close(file->fd);
+    if (file->temporary) { /* not renamed */
+        unlink(file->temporary);
+        lw_temporaries_drop(file->temporaries, file->slot);
+        free(file->temporary);
+    }
+    free(file->target);
+    free(file->name);
+    free(file);
+    return status;
+}
