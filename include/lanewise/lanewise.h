@@ -3,6 +3,7 @@
 #define LANEWISE_H
 
 #include "lanewise/align.h"
+#include "lanewise/backends.h"
 #include "lanewise/status.h"
 
 #ifdef __cplusplus

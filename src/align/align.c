@@ -5,6 +5,14 @@
 const lw_align_backend *const lw_align_backends[] = {&lw_align_scalar};
 const int lw_align_backend_count = (int)(sizeof lw_align_backends / sizeof *lw_align_backends);
 
+int lw_align_backend_list(int device, lw_backend_info *out, int capacity)
+{
+    const lw_backend *rows[sizeof lw_align_backends / sizeof *lw_align_backends];
+    for (int i = 0; i < lw_align_backend_count; i++)
+        rows[i] = &lw_align_backends[i]->base;
+    return lw_backend_describe(rows, lw_align_backend_count, device, out, capacity);
+}
+
 /* Every path that ends at (qend, tend) with score S consumes at most qend query letters in its diagonal
  * steps, each worth at most max = max(max_score, 0). With D > 0 deleted target letters it pays at least
  * open + D * extend, so S <= qend * max - open - D * extend, that is

@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "lanewise/lanewise.h"
-#include "common/backend.h"
+#include "cli/progress.h"
 #include "common/outfile.h"
 
 enum { CLI_GO_ON = -1, CLI_DONE = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
@@ -66,16 +66,15 @@ typedef struct cli_option {
     }
 
 typedef struct cli_spec {
-    const char *name;                  /* of the subcommand */
-    const char *usage;                 /* "REF READS... [options]" */
-    const char *about;                 /* paragraph under it; ends with a newline */
-    int min_inputs, max_inputs;        /* max_inputs < 0: any number */
-    bool has_output;                   /* takes -o */
-    bool has_backend;                  /* takes --backend and --device */
-    bool has_threads;                  /* takes -t */
-    bool has_seed;                     /* takes --seed */
-    const lw_backend *const *backends; /* rows for --backend list; n_backends of them */
-    int n_backends;
+    const char *name;           /* of the subcommand */
+    const char *usage;          /* "REF READS... [options]" */
+    const char *about;          /* paragraph under it; ends with a newline */
+    int min_inputs, max_inputs; /* max_inputs < 0: any number */
+    bool has_output;            /* takes -o */
+    bool has_backend;           /* takes --backend and --device */
+    bool has_threads;           /* takes -t */
+    bool has_seed;              /* takes --seed */
+    int (*backend_list)(int device, lw_backend_info *out, int capacity); /* for --backend list */
     const char *work_unit; /* of lw_host.progress's work: "cells" (shown as GCUPS), "relaxations",
                               "operations"; NULL: items only */
     const char *item;      /* "reads"; what done and total count */
@@ -98,9 +97,10 @@ typedef struct cli {
     lw_host host;                /* say, progress and stop of this run */
     lw_temporaries *temporaries; /* for lw_outfile_open() */
     /* for the last line at -v; filled by the subcommand (may stay empty) */
-    char used_backend[64], used_device[160];
-    double work;        /* cells, relaxations ... done; taken from the progress calls if left 0 */
-    double started;     /* seconds, monotonic */
+    char used_backend[64], used_device[256];
+    double work;    /* cells, relaxations ... done; taken from the progress calls if left 0 */
+    double started; /* seconds, monotonic */
+    struct progress live;
     char *command_line; /* argv joined with blanks, for @PG */
 } cli;
 
@@ -115,5 +115,15 @@ int cli_usage_error(cli *run, const char *format, ...) __attribute__((format(pri
  * and returns the exit code: 0, 1, 130 or 143 when a signal came; an LW_E_ARG failure is a usage error (2).
  */
 int cli_end(cli *run, lw_status status, lw_error *err);
+
+/* For what runs without cli_begin(): closes standard output with a check; CLI_DONE, or CLI_FAILED with a
+ * message. */
+int cli_finish_output(const char *command);
+
+/* The name nearest to a mistyped word, NULL if none is near. */
+const char *cli_nearest(const char *word, const char *const *names, int n);
+
+/* What --backend list prints: each row, usable or not and why, and the choice of auto. */
+void cli_print_backends(int (*list)(int device, lw_backend_info *out, int capacity), int device);
 
 #endif

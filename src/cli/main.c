@@ -1,9 +1,12 @@
 /* main.c - the table of subcommands. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <htslib/hts.h>
 
+#include "cli/cli.h"
 #include "cli/commands.h"
-#include "lanewise/lanewise.h"
+#include "common/device.h"
 
 typedef struct command {
     const char *name;
@@ -12,34 +15,76 @@ typedef struct command {
 } command;
 
 static const command commands[] = {
-    {"version", cmd_version, "print the version"},
+    {"devices", cmd_devices, "show devices, backends and what auto would choose"},
 };
-
-int cmd_version(int argc, char **argv)
-{
-    (void)argc, (void)argv;
-    printf("lanewise %s\n", lw_version());
-    return 0;
-}
+enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
 static void usage(FILE *to)
 {
-    fprintf(to, "Usage: lanewise SUBCOMMAND [options] INPUT...\n\n");
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+    fprintf(to, "Usage: lanewise SUBCOMMAND [options] INPUT...\n\n"
+                "Exact alignment, all-pairs shortest paths and int8 inference, on GPUs and on any CPU.\n\n"
+                "Subcommands:\n");
+    for (int i = 0; i < N_COMMANDS; i++)
         fprintf(to, "  %-10s %s\n", commands[i].name, commands[i].what);
+    fprintf(to, "\n'lanewise SUBCOMMAND --help' explains one; 'lanewise --version' says what this is.\n");
+}
+
+static int version(void)
+{
+    printf("lanewise %s\nhtslib %s\nCUDA code: %s\n", lw_version(), hts_version(), lw_device_compiled());
+    return cli_finish_output("--version");
+}
+
+static const command *find(const char *name)
+{
+    for (int i = 0; i < N_COMMANDS; i++)
+        if (strcmp(name, commands[i].name) == 0)
+            return &commands[i];
+    return NULL;
+}
+
+static int unknown(const char *word)
+{
+    const char *names[N_COMMANDS];
+    for (int i = 0; i < N_COMMANDS; i++)
+        names[i] = commands[i].name;
+    const char *nearest = cli_nearest(word, names, N_COMMANDS);
+    fprintf(stderr, "lanewise: unknown %s '%s'", *word == '-' ? "option" : "subcommand", word);
+    if (nearest)
+        fprintf(stderr, "; did you mean '%s'?", nearest);
+    fprintf(stderr, "\nTry 'lanewise --help'.\n");
+    return CLI_USAGE;
+}
+
+/* What htslib would otherwise do behind our backs: print, and fetch CRAM references from the network. */
+static void tame_htslib(void)
+{
+    hts_set_log_level(HTS_LOG_OFF); /* our own messages say more */
+    const char *places = getenv("REF_PATH");
+    if (!places || !*places || strstr(places, "://"))
+        setenv("REF_PATH", "/nonexistent/%s", 1);
 }
 
 int main(int argc, char **argv)
 {
+    tame_htslib();
     if (argc < 2) {
         usage(stderr);
-        return 2;
+        return CLI_USAGE;
     }
-    if (strcmp(argv[1], "--version") == 0)
-        return cmd_version(argc - 1, argv + 1);
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        if (strcmp(argv[1], commands[i].name) == 0)
-            return commands[i].run(argc - 1, argv + 1);
-    usage(stderr);
-    return 2;
+    const char *word = argv[1];
+    if (strcmp(word, "--version") == 0 || strcmp(word, "version") == 0)
+        return version();
+    const command *c = find(word);
+    if (c)
+        return c->run(argc - 1, argv + 1);
+    if (strcmp(word, "-h") != 0 && strcmp(word, "--help") != 0 && strcmp(word, "help") != 0)
+        return unknown(word);
+    if (argc > 2 && *argv[2] != '-') { /* lanewise help SUBCOMMAND */
+        c = find(argv[2]);
+        char *arguments[] = {argv[2], "--help", NULL};
+        return c ? c->run(2, arguments) : unknown(argv[2]);
+    }
+    usage(stdout);
+    return cli_finish_output("--help");
 }

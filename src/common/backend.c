@@ -113,3 +113,21 @@ lw_status lw_backend_choose(const lw_backend *const *rows, int n, const char *na
     }
     return LW_OK;
 }
+
+int lw_backend_describe(const lw_backend *const *rows, int n, int device, lw_backend_info *out, int capacity)
+{
+    int automatic = -1;
+    lw_backend_choose(rows, n, "auto", device, &automatic, NULL, 0, NULL);
+    for (int i = 0; i < n && i < capacity; i++) {
+        lw_error reason = {0};
+        lw_backend_info *info = &out[i];
+        memset(info, 0, sizeof *info);
+        snprintf(info->name, sizeof info->name, "%s", rows[i]->name);
+        snprintf(info->what, sizeof info->what, "%s", rows[i]->what);
+        info->usable = rows[i]->usable(rows[i], device, &reason) == LW_OK;
+        info->automatic = i == automatic;
+        if (!info->usable)
+            snprintf(info->reason, sizeof info->reason, "%.500s", reason.message);
+    }
+    return n;
+}

@@ -3,6 +3,7 @@
 #define LW_BACKEND_H
 
 #include <stddef.h>
+#include "lanewise/backends.h"
 #include "lanewise/status.h"
 
 #ifdef __cplusplus
@@ -27,6 +28,9 @@ struct lw_backend {
  * why. LW_E_ARG: no such name. LW_E_UNSUPPORTED: it cannot run, with the reason. */
 lw_status lw_backend_choose(const lw_backend *const *rows, int n, const char *name, int device, int *index,
                             char *why, size_t why_size, lw_error *err);
+
+/* What the lw_*_backend_list() calls of the domains return about rows[0 .. n). */
+int lw_backend_describe(const lw_backend *const *rows, int n, int device, lw_backend_info *out, int capacity);
 
 /* usable() and rank() of rows that need nothing. */
 lw_status lw_backend_always(const lw_backend *self, int device, lw_error *err);

@@ -56,12 +56,16 @@ static void *run(void *arg)
     }
 }
 
+int lw_pool_default_threads(void)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
 lw_status lw_pool_open(lw_pool **out, int threads, lw_error *err)
 {
-    if (threads == 0) {
-        cpu_set_t set;
-        threads = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-    }
+    if (threads == 0)
+        threads = lw_pool_default_threads();
     lw_pool *pool = malloc(sizeof *pool);
     if (!pool)
         return lw_fail_memory(err, sizeof *pool);

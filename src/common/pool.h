@@ -14,6 +14,8 @@ typedef struct lw_pool lw_pool;
 
 /* A pool of `threads` >= 1 workers; 0: one per online CPU that this process may use. LW_E_NOMEM. */
 lw_status lw_pool_open(lw_pool **out, int threads, lw_error *err);
+/* What 0 means: the online CPUs that this process may use. */
+int lw_pool_default_threads(void);
 void lw_pool_close(lw_pool *pool);        /* NULL is allowed */
 int lw_pool_threads(const lw_pool *pool); /* NULL: 1 */
 

@@ -3,3 +3,11 @@
 
 const lw_paths_backend *const lw_paths_backends[] = {&lw_paths_scalar};
 const int lw_paths_backend_count = sizeof lw_paths_backends / sizeof lw_paths_backends[0];
+
+int lw_paths_backend_list(int device, lw_backend_info *out, int capacity)
+{
+    const lw_backend *rows[sizeof lw_paths_backends / sizeof *lw_paths_backends];
+    for (int i = 0; i < lw_paths_backend_count; i++)
+        rows[i] = &lw_paths_backends[i]->base;
+    return lw_backend_describe(rows, lw_paths_backend_count, device, out, capacity);
+}

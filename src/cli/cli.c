@@ -1,0 +1,528 @@
+/* cli.c - options, messages, signals and exit codes of all subcommands. */
+#include "cli/cli.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "common/numbers.h"
+
+enum {
+    MAX_ROWS = 96,     /* options of one subcommand, shared ones included */
+    LONG_BASE = 256,   /* getopt's value of the long option of row i is LONG_BASE + i */
+    HELP_COLUMN = 27,  /* where the explanations begin */
+    MAX_BACKENDS = 32, /* rows of one domain */
+    GRACE_SECONDS = 2, /* from a signal to a hard stop: a device batch or a blocked read may take longer */
+    MAX_DEVICE_ORDINAL = 1023
+};
+
+/* --- signals ---------------------------------------------------------------------------------------- */
+
+/* What a handler can reach. */
+static lw_temporaries temporaries;
+static volatile int stop;
+static volatile sig_atomic_t stop_signal;
+
+/* The first signal asks the run to stop, which removes its outputs itself; the second one, or an alarm when
+ * that takes long, ends the process here. */
+static void on_signal(int signal_number)
+{
+    if (!stop && signal_number != SIGALRM) {
+        stop_signal = signal_number;
+        stop = 1;
+        alarm(GRACE_SECONDS);
+        return;
+    }
+    lw_temporaries_remove(&temporaries);
+    _exit(128 + (stop_signal ? stop_signal : signal_number));
+}
+
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+    sigemptyset(&action.sa_mask);
+    static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGALRM};
+    for (size_t i = 0; i < sizeof caught / sizeof *caught; i++) {
+        struct sigaction old;
+        /* what the parent ignores stays ignored (nohup, background jobs of a script) */
+        if (sigaction(caught[i], NULL, &old) == 0 && old.sa_handler == SIG_IGN)
+            continue;
+        sigaction(caught[i], &action, NULL);
+    }
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write() */
+}
+
+/* --- messages ----------------------------------------------------------------------------------------- */
+
+static void say(void *user, int level, const char *text)
+{
+    cli *run = user;
+    if (level > LW_SAY_WARNING && run->verbose < level - LW_SAY_WARNING)
+        return;
+    progress_clear(&run->live);
+    fprintf(stderr, "lanewise %s: %s%s\n", run->spec->name, level == LW_SAY_WARNING ? "warning: " : "", text);
+}
+
+static void show_progress(void *user, double done, double total, double work)
+{
+    cli *run = user;
+    progress_update(&run->live, done, total, work);
+}
+
+int cli_usage_error(cli *run, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fprintf(stderr, "lanewise %s: ", run->spec->name);
+    vfprintf(stderr, format, args);
+    fprintf(stderr, "\nTry 'lanewise %s --help'.\n", run->spec->name);
+    va_end(args);
+    free(run->command_line);
+    run->command_line = NULL;
+    return CLI_USAGE;
+}
+
+static int edit_distance(const char *a, const char *b)
+{
+    enum { LONGEST = 32 };
+    int n = (int)strlen(a), m = (int)strlen(b), row[LONGEST + 1];
+    if (n > LONGEST || m > LONGEST)
+        return LONGEST;
+    for (int j = 0; j <= m; j++)
+        row[j] = j;
+    for (int i = 1; i <= n; i++) {
+        int diagonal = row[0];
+        row[0] = i;
+        for (int j = 1; j <= m; j++) {
+            int change = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            int gap = 1 + (row[j] < row[j - 1] ? row[j] : row[j - 1]);
+            row[j] = change < gap ? change : gap;
+        }
+    }
+    return row[m];
+}
+
+const char *cli_nearest(const char *word, const char *const *names, int n)
+{
+    int best = 3; /* two slips of the finger */
+    const char *nearest = NULL;
+    for (int i = 0; i < n; i++) {
+        int distance = edit_distance(word, names[i]);
+        if (distance < best && distance < (int)strlen(names[i])) {
+            best = distance;
+            nearest = names[i];
+        }
+    }
+    return nearest;
+}
+
+/* --- the list of options ------------------------------------------------------------------------------ */
+
+typedef struct option_table {
+    cli_option row[MAX_ROWS];
+    int n, n_own; /* own rows first, then the shared ones */
+    /* where the shared rows put what cli_begin() looks at later */
+    bool help;
+    const char *devices;
+} option_table;
+
+static void add_row(option_table *table, cli_option row)
+{
+    if (table->n < MAX_ROWS)
+        table->row[table->n++] = row;
+}
+
+static void build_table(option_table *table, cli *run, const cli_option *own)
+{
+    const cli_spec *spec = run->spec;
+    memset(table, 0, sizeof *table);
+    for (; own->letter || own->name || own->kind == CLI_HEADING; own++)
+        add_row(table, *own);
+    table->n_own = table->n;
+    if (spec->has_output)
+        add_row(table, (cli_option){'o', "output", "FILE", "write here (default '-', standard output)",
+                                    CLI_TEXT, &run->output, 0, 0, NULL});
+    if (spec->has_backend) {
+        add_row(table,
+                (cli_option){0, "backend", "NAME",
+                             "auto (default), scalar, cpu, cuda, or one of 'list', which explains them",
+                             CLI_TEXT, &run->backend, 0, 0, NULL});
+        add_row(table, (cli_option){0, "device", "LIST", "CUDA devices to use, such as 0 or 0,1", CLI_TEXT,
+                                    &table->devices, 0, 0, NULL});
+    }
+    if (spec->has_threads)
+        add_row(table, (cli_option){'t', "threads", "N", "CPU threads (default: all)", CLI_INT, &run->threads,
+                                    1, 4096, NULL});
+    if (spec->has_seed)
+        add_row(table, (cli_option){0, "seed", "N", "of random numbers (default 1)", CLI_INT64, &run->seed, 0,
+                                    9e15, NULL});
+    add_row(table, (cli_option){'q', "quiet", NULL, "no progress line", CLI_FLAG, &run->quiet, 0, 0, NULL});
+    add_row(table, (cli_option){'v', "verbose", NULL, "say what is done and how fast; twice: more", CLI_COUNT,
+                                &run->verbose, 0, 0, NULL});
+    add_row(table, (cli_option){0, "progress", NULL, "show progress although standard error is no terminal",
+                                CLI_FLAG, &run->progress, 0, 0, NULL});
+    add_row(table, (cli_option){'h', "help", NULL, "this text", CLI_FLAG, &table->help, 0, 0, NULL});
+}
+
+/* "-A, --match N" */
+static int option_text(char *text, size_t size, const cli_option *row)
+{
+    char letter[8] = "    ";
+    if (row->letter)
+        snprintf(letter, sizeof letter, "-%c%s", row->letter, row->name ? ", " : "");
+    return snprintf(text, size, "  %s%s%s%s%s", letter, row->name ? "--" : "", row->name ? row->name : "",
+                    row->argument ? " " : "", row->argument ? row->argument : "");
+}
+
+static void print_options(const cli_option *row, int n)
+{
+    for (int i = 0; i < n; i++) {
+        if (row[i].kind == CLI_HEADING) {
+            printf("\n%s:\n", row[i].help);
+            continue;
+        }
+        char text[128];
+        int width = option_text(text, sizeof text, &row[i]);
+        printf("%s", text);
+        if (width > HELP_COLUMN - 2) {
+            putchar('\n');
+            width = 0;
+        }
+        for (const char *line = row[i].help; line;) {
+            int length = (int)strcspn(line, "\n");
+            printf("%*s%.*s\n", HELP_COLUMN - width, "", length, line);
+            width = 0;
+            line = line[length] ? line + length + 1 : NULL;
+        }
+    }
+}
+
+static void print_help(const cli *run, const option_table *table)
+{
+    printf("Usage: lanewise %s %s\n\n%s", run->spec->name, run->spec->usage, run->spec->about);
+    if (table->n_own > 0 && table->row[0].kind != CLI_HEADING)
+        printf("\nOptions:\n");
+    print_options(table->row, table->n_own);
+    printf("\nCommon options:\n");
+    print_options(table->row + table->n_own, table->n - table->n_own);
+}
+
+/* --- parsing -------------------------------------------------------------------------------------------- */
+
+/* "-A (--match)" */
+static void label(char *text, size_t size, const cli_option *row)
+{
+    if (row->letter && row->name)
+        snprintf(text, size, "-%c (--%s)", row->letter, row->name);
+    else if (row->letter)
+        snprintf(text, size, "-%c", row->letter);
+    else
+        snprintf(text, size, "--%s", row->name);
+}
+
+static lw_status parse_choice(const cli_option *row, const char *what, const char *text, lw_error *err)
+{
+    char names[512] = "";
+    size_t used = 0;
+    for (int i = 0; row->choices[i]; i++) {
+        if (strcmp(row->choices[i], text) == 0) {
+            *(int *)row->value = i;
+            return LW_OK;
+        }
+        if (used < sizeof names)
+            used +=
+                (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", row->choices[i]);
+    }
+    if (err) {
+        err->status = LW_E_ARG;
+        snprintf(err->message, sizeof err->message, "%s: '%.100s' is not one of %s", what, text, names);
+    }
+    return LW_E_ARG;
+}
+
+static lw_status set_value(const cli_option *row, const char *text, lw_error *err)
+{
+    char what[80];
+    label(what, sizeof what, row);
+    int64_t low = (int64_t)row->low, high = (int64_t)row->high, number = 0;
+    lw_status status = LW_OK;
+    switch (row->kind) {
+    case CLI_FLAG:
+        *(bool *)row->value = true;
+        break;
+    case CLI_COUNT:
+        ++*(int *)row->value;
+        break;
+    case CLI_TEXT:
+        *(const char **)row->value = text;
+        break;
+    case CLI_INT:
+        status = lw_parse_int(text, what, low, high, &number, err);
+        if (status == LW_OK)
+            *(int *)row->value = (int)number;
+        break;
+    case CLI_INT64:
+        status = lw_parse_int(text, what, low, high, row->value, err);
+        break;
+    case CLI_DOUBLE:
+        status = lw_parse_double(text, what, row->low, row->high, row->value, err);
+        break;
+    case CLI_SIZE:
+        status = lw_parse_size(text, what, row->value, err);
+        break;
+    case CLI_CHOICE:
+        status = parse_choice(row, what, text, err);
+        break;
+    case CLI_LIST: {
+        cli_list *list = row->value;
+        status = lw_parse_int_list(text, what, low, high, list->value, CLI_MAX_LIST, &list->n, err);
+        break;
+    }
+    case CLI_HEADING:
+        break;
+    }
+    return status;
+}
+
+static const cli_option *row_of(const option_table *table, int value)
+{
+    if (value >= LONG_BASE)
+        return &table->row[value - LONG_BASE];
+    for (int i = 0; i < table->n; i++)
+        if (table->row[i].letter == value)
+            return &table->row[i];
+    return NULL;
+}
+
+static int unknown_option(cli *run, const option_table *table, const char *word)
+{
+    const char *names[MAX_ROWS];
+    int n = 0;
+    for (int i = 0; i < table->n; i++)
+        if (table->row[i].name)
+            names[n++] = table->row[i].name;
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(word + 2, "="), word + 2);
+    const char *nearest = cli_nearest(name, names, n);
+    if (nearest)
+        return cli_usage_error(run, "unknown option '--%s'; did you mean '--%s'?", name, nearest);
+    return cli_usage_error(run, "unknown option '--%s'", name);
+}
+
+/* Reads all options; CLI_GO_ON or the exit code. The inputs are then argv[optind ..]. */
+static int parse(cli *run, int argc, char **argv, const option_table *table)
+{
+    struct option longs[MAX_ROWS + 1];
+    char letters[2 * MAX_ROWS + 2] = ":";
+    int n_longs = 0, n_letters = 1;
+    for (int i = 0; i < table->n; i++) {
+        const cli_option *row = &table->row[i];
+        if (row->letter) {
+            letters[n_letters++] = row->letter;
+            if (row->argument)
+                letters[n_letters++] = ':';
+        }
+        if (row->name)
+            longs[n_longs++] = (struct option){row->name, row->argument ? required_argument : no_argument,
+                                               NULL, LONG_BASE + i};
+    }
+    letters[n_letters] = '\0';
+    longs[n_longs] = (struct option){NULL, 0, NULL, 0};
+    opterr = 0;
+    optind = 0; /* glibc: begin anew */
+    for (int value; (value = getopt_long(argc, argv, letters, longs, NULL)) != -1;) {
+        const cli_option *row;
+        char what[80];
+        lw_error err = {0};
+        switch (value) {
+        case ':':
+            row = row_of(table, optopt);
+            label(what, sizeof what, row);
+            return cli_usage_error(run, "%s needs a value (%s)", what, row->argument);
+        case '?':
+            if (optopt >= LONG_BASE)
+                return cli_usage_error(run, "--%s takes no value", row_of(table, optopt)->name);
+            if (optopt)
+                return cli_usage_error(run, "unknown option '-%c'", optopt);
+            return unknown_option(run, table, argv[optind - 1]);
+        default:
+            row = row_of(table, value);
+            if (set_value(row, optarg, &err) != LW_OK)
+                return cli_usage_error(run, "%s", err.message);
+        }
+    }
+    return CLI_GO_ON;
+}
+
+static int parse_devices(cli *run, const char *text)
+{
+    lw_error err = {0};
+    int64_t value[CLI_MAX_DEVICES];
+    if (lw_parse_int_list(text, "--device", 0, MAX_DEVICE_ORDINAL, value, CLI_MAX_DEVICES, &run->n_devices,
+                          &err) != LW_OK)
+        return cli_usage_error(run, "%s", err.message);
+    for (int i = 0; i < run->n_devices; i++) {
+        for (int j = 0; j < i; j++)
+            if (value[i] == value[j])
+                return cli_usage_error(run, "--device: %d stands twice in '%s'", (int)value[i], text);
+        run->devices[i] = (int)value[i];
+    }
+    return CLI_GO_ON;
+}
+
+void cli_print_backends(int (*list)(int device, lw_backend_info *out, int capacity), int device)
+{
+    lw_backend_info *info = calloc(MAX_BACKENDS, sizeof *info);
+    int n = info ? list(device, info, MAX_BACKENDS) : 0;
+    for (int i = 0; i < n && i < MAX_BACKENDS; i++) {
+        printf("  %-12s %s\n", info[i].name, info[i].what);
+        if (info[i].usable)
+            printf("  %-12s usable%s\n", "", info[i].automatic ? "; auto chooses this one" : "");
+        else
+            printf("  %-12s not usable: %s\n", "", info[i].reason);
+    }
+    free(info);
+}
+
+/* Closes standard output; the reason when what was written did not all arrive. */
+static bool close_output(lw_error *err)
+{
+    bool failed = ferror(stdout) != 0;
+    errno = 0;
+    failed |= fflush(stdout) != 0;
+    int reason = errno;
+    /* closed by the caller (>&-) and nothing written: no one misses anything */
+    if (fclose(stdout) != 0 && errno != EBADF) {
+        failed = true;
+        reason = errno;
+    }
+    if (failed && err->status == LW_OK) {
+        err->status = LW_E_IO;
+        snprintf(err->message, sizeof err->message, "standard output: writing failed: %s",
+                 reason ? strerror(reason) : "the disk may be full");
+    }
+    return !failed;
+}
+
+int cli_finish_output(const char *command)
+{
+    lw_error err = {0};
+    if (close_output(&err))
+        return CLI_DONE;
+    fprintf(stderr, "lanewise %s: %s\n", command, err.message);
+    return CLI_FAILED;
+}
+
+static char *join(int argc, char **argv)
+{
+    size_t size = sizeof "lanewise";
+    for (int i = 0; i < argc; i++)
+        size += strlen(argv[i]) + 1;
+    char *text = malloc(size);
+    if (!text)
+        return NULL;
+    char *p = stpcpy(text, "lanewise");
+    for (int i = 0; i < argc; i++) {
+        *p++ = ' ';
+        p = stpcpy(p, argv[i]);
+    }
+    for (p = text; *p; p++) /* it becomes a field of a header line */
+        if (*p == '\t' || *p == '\n' || *p == '\r')
+            *p = ' ';
+    return text;
+}
+
+int cli_begin(cli *run, int argc, char **argv, const cli_spec *spec, const cli_option *options)
+{
+    memset(run, 0, sizeof *run);
+    run->spec = spec;
+    run->backend = "auto";
+    run->output = "-";
+    run->seed = 1;
+    run->started = progress_now();
+    run->temporaries = &temporaries;
+    run->command_line = join(argc, argv); /* before getopt sorts argv */
+    catch_signals();
+    option_table table;
+    build_table(&table, run, options);
+    int code = parse(run, argc, argv, &table);
+    if (code != CLI_GO_ON)
+        return code;
+    if (table.help) {
+        print_help(run, &table);
+        free(run->command_line);
+        return cli_finish_output(spec->name);
+    }
+    if (table.devices && (code = parse_devices(run, table.devices)) != CLI_GO_ON)
+        return code;
+    if (spec->backend_list && strcmp(run->backend, "list") == 0) {
+        cli_print_backends(spec->backend_list, run->n_devices > 0 ? run->devices[0] : 0);
+        free(run->command_line);
+        return cli_finish_output(spec->name);
+    }
+    run->n_inputs = argc - optind;
+    run->inputs = (const char *const *)(argv + optind);
+    if (run->n_inputs < spec->min_inputs)
+        return cli_usage_error(
+            run, run->n_inputs == 0 ? "no input: expected %s" : "too few inputs: expected %s", spec->usage);
+    if (spec->max_inputs >= 0 && run->n_inputs > spec->max_inputs)
+        return cli_usage_error(run, "unexpected argument '%s': expected %s", run->inputs[spec->max_inputs],
+                               spec->usage);
+    run->host = (lw_host){.user = run, .say = say, .progress = show_progress, .stop = &stop};
+    progress_begin(&run->live, stderr, run->progress, run->quiet, spec->item ? spec->item : "items",
+                   spec->work_unit);
+    return CLI_GO_ON;
+}
+
+/* The last line at -v. */
+static void report(const cli *run)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    double wall = progress_now() - run->started;
+    double cpu = (double)usage.ru_utime.tv_sec + (double)usage.ru_stime.tv_sec +
+                 1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+    double work = run->work > 0 ? run->work : run->live.work;
+    char rate[64] = "";
+    if (work > 0 && run->spec->work_unit)
+        progress_rate(rate, sizeof rate, work, wall, run->spec->work_unit);
+    else if (run->live.done > 0)
+        progress_rate(rate, sizeof rate, run->live.done, wall, run->spec->item);
+    fprintf(stderr, "lanewise %s %s:", lw_version(), run->spec->name);
+    if (*run->used_backend)
+        fprintf(stderr, " backend %s,", run->used_backend);
+    if (*run->used_device)
+        fprintf(stderr, " device %s,", run->used_device);
+    fprintf(stderr, " wall %.2f s, CPU %.2f s, peak memory %.0f MB%s%s\n", wall, cpu,
+            (double)usage.ru_maxrss * 1024 / 1e6, *rate ? ", " : "", rate);
+}
+
+int cli_end(cli *run, lw_status status, lw_error *err)
+{
+    lw_error own = {0};
+    if (!err)
+        err = &own;
+    progress_end(&run->live);
+    if (!close_output(status == LW_OK ? err : &own) && status == LW_OK)
+        status = LW_E_IO;
+    int code = status == LW_OK ? CLI_DONE : status == LW_E_ARG ? CLI_USAGE : CLI_FAILED;
+    if (status == LW_E_INTERRUPTED && stop_signal)
+        code = 128 + stop_signal;
+    if (status != LW_OK)
+        say(run, LW_SAY_ERROR, *err->message ? err->message : lw_status_name(status));
+    if (code == CLI_USAGE)
+        fprintf(stderr, "Try 'lanewise %s --help'.\n", run->spec->name);
+    if (run->verbose > 0)
+        report(run);
+    free(run->command_line);
+    run->command_line = NULL;
+    return code;
+}
