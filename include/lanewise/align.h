@@ -67,6 +67,82 @@ typedef struct lw_seqs {
     const int32_t *len;   /* letters */
 } lw_seqs;
 
+/* ---- whole files -------------------------------------------------------------------------------- */
+
+typedef enum lw_align_format {
+    LW_FORMAT_SAM = 0,
+    LW_FORMAT_BAM = 1, /* DNA only, as CRAM */
+    LW_FORMAT_CRAM = 2,
+    LW_FORMAT_PAF = 3,
+    LW_FORMAT_TSV = 4
+} lw_align_format;
+
+/* Values of lw_align_job that mean "decide from the sequences" and "the default of their type". */
+enum { LW_TYPE_AUTO = -1, LW_PENALTY_DEFAULT = -1 };
+
+/* What to align, how, and where the result goes. Start from lw_align_job_init(). All pointers are borrowed;
+ * "-" is standard input or output. */
+typedef struct lw_align_job {
+    /* input; FASTA, FASTQ (plain, gzip, bgzip), SAM, BAM or CRAM */
+    const char *reference; /* align: FASTA of the references. pairs: NULL */
+    const char *const *reads;
+    int n_reads;                 /* files; pairs: 1 */
+    const char *mates;           /* align: second reads of pairs; pairs: the targets; else NULL */
+    bool interleaved;            /* align: reads hold both mates, one after the other */
+    int insert_low, insert_high; /* accepted length of a proper pair's template */
+    /* scoring */
+    int type; /* lw_alphabet_type, or LW_TYPE_AUTO: by the reference (pairs: by the first targets) */
+    const char *matrix;       /* name or file; NULL: match and mismatch for DNA, BLOSUM62 for protein */
+    int match, mismatch;      /* magnitudes; LW_PENALTY_DEFAULT: 1 and 4; DNA without a matrix only */
+    int gap_open, gap_extend; /* magnitudes; LW_PENALTY_DEFAULT: 6 and 1 for DNA, 11 and 1 for protein */
+    lw_mode mode;
+    unsigned strands;  /* lw_strands; 0: both for reads of DNA, else forward */
+    int32_t min_score; /* alignments below count as none; INT32_MIN: 1 for local mode, else no limit */
+    int secondary;     /* further placements to report of each read, >= 0 */
+    /* output */
+    const char *output;
+    lw_align_format format;
+    bool split_matches;                 /* = and X in place of M */
+    bool drop_unmapped;                 /* leave out reads without an alignment */
+    const char *read_group;             /* "@RG\tID:..." or NULL */
+    const char *command_line;           /* for @PG, or NULL */
+    struct lw_temporaries *temporaries; /* files for a signal handler to remove; NULL: none */
+    /* means */
+    const char *backend; /* as --backend; NULL: "auto" */
+    const int *devices;  /* CUDA ordinals; NULL: device 0 */
+    int n_devices;
+    int threads;           /* CPU threads, 0: all */
+    int64_t batch_letters; /* letters of reads per batch, 0: what suits the backend; never changes results */
+} lw_align_job;
+
+/* Defaults of the command line: local, 1 -4 6 1 for DNA, SAM to standard output. */
+void lw_align_job_init(lw_align_job *job);
+
+/* What happened. */
+typedef struct lw_align_summary {
+    int64_t reads, aligned; /* records; pairs: pairs */
+    int64_t letters;        /* of reads */
+    int64_t score_sum;      /* of the primary alignments */
+    int64_t proper;         /* reads in proper pairs */
+    int64_t secondary;      /* secondary records written */
+    double cells;           /* of the dynamic programming matrices: reads x references x strands */
+    char backend[32];       /* that did the work */
+    char device[256];       /* its GPUs, or "" */
+    char why[512];          /* one line on how the backend was chosen */
+} lw_align_summary;
+
+/* Aligns every read with every reference and writes the records in input order. The output is the same, byte
+ * for byte after @PG, for every backend, thread count and batch size. summary may be NULL. On failure no
+ * output file is left. LW_E_ARG, LW_E_INPUT, LW_E_IO, LW_E_NOMEM, LW_E_UNSUPPORTED, LW_E_DEVICE, LW_E_RANGE,
+ * LW_E_INTERRUPTED. */
+lw_status lw_align_files(const lw_align_job *job, const lw_host *host, lw_align_summary *summary,
+                         lw_error *err);
+
+/* Aligns the n-th record of reads[0] with the n-th of mates. Formats: TSV, PAF, SAM. As above; unequal
+ * numbers of records are LW_E_INPUT. */
+lw_status lw_align_pair_files(const lw_align_job *job, const lw_host *host, lw_align_summary *summary,
+                              lw_error *err);
+
 #ifdef __cplusplus
 }
 #endif

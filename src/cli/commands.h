@@ -3,6 +3,8 @@
 #define LW_COMMANDS_H
 
 /* argv[0] is the subcommand's name. Returns the exit code: 0 done, 1 run-time failure, 2 usage. */
+int cmd_align(int argc, char **argv);
+int cmd_pairs(int argc, char **argv);
 int cmd_devices(int argc, char **argv);
 
 #endif

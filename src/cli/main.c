@@ -15,6 +15,8 @@ typedef struct command {
 } command;
 
 static const command commands[] = {
+    {"align", cmd_align, "align every read with every reference: FASTQ to BAM"},
+    {"pairs", cmd_pairs, "align the n-th sequence of one file with the n-th of another"},
     {"devices", cmd_devices, "show devices, backends and what auto would choose"},
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };

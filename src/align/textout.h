@@ -1,0 +1,11 @@
+/* textout.h - PAF and TSV. */
+#ifndef LW_TEXTOUT_H
+#define LW_TEXTOUT_H
+
+#include "align/aligned.h"
+
+/* A writer of PAF or TSV on `file`. unmapped: also reads without an alignment. LW_E_NOMEM, LW_E_IO. */
+lw_status lw_textout_open(lw_sink **out, lw_align_format format, lw_outfile *file, bool unmapped,
+                          lw_error *err);
+
+#endif

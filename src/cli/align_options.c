@@ -1,0 +1,96 @@
+/* align_options.c - from the options of align and pairs to a job, and the summary at the end. */
+#include "cli/align_options.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "cli/progress.h"
+
+const char *const align_mode_names[] = {"local", "global", "semiglobal", NULL};
+const char *const align_type_names[] = {"auto", "dna", "protein", NULL};
+const char *const align_strand_names[] = {"both", "forward", "reverse", NULL};
+/* in the order of lw_align_format */
+const char *const align_format_names[] = {"sam", "bam", "cram", "paf", "tsv", NULL};
+const char *const pair_format_names[] = {"sam", "paf", "tsv", NULL};
+
+const align_options align_options_unset = {.strand = -1,
+                                           .format = -1,
+                                           .match = LW_PENALTY_DEFAULT,
+                                           .mismatch = LW_PENALTY_DEFAULT,
+                                           .gap_open = LW_PENALTY_DEFAULT,
+                                           .gap_extend = LW_PENALTY_DEFAULT,
+                                           .min_score = INT32_MIN};
+
+/* The format that the end of a file name stands for; -1: none. */
+static int format_of_name(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    for (int i = 0; dot && align_format_names[i]; i++)
+        if (strcasecmp(dot + 1, align_format_names[i]) == 0)
+            return i;
+    return -1;
+}
+
+int align_fill_job(cli *run, const align_options *o, lw_align_format fallback, lw_align_job *job)
+{
+    static const unsigned strands[] = {LW_BOTH_STRANDS, LW_FORWARD, LW_REVERSE};
+    static const int types[] = {LW_TYPE_AUTO, LW_DNA, LW_PROTEIN};
+    lw_align_job_init(job);
+    int format = o->format >= 0 ? o->format : format_of_name(run->output);
+    if (format < 0) {
+        const char *dot = strrchr(run->output, '.');
+        if (dot && (strcmp(dot, ".gz") == 0 || strcmp(dot, ".bz2") == 0 || strcmp(dot, ".xz") == 0))
+            return cli_usage_error(run,
+                                   "-o %s: text is written uncompressed: write .bam, or '-o - | gzip > %s'",
+                                   run->output, run->output);
+        format = fallback;
+    }
+    job->format = (lw_align_format)format;
+    if ((format == LW_FORMAT_BAM || format == LW_FORMAT_CRAM) && strcmp(run->output, "-") == 0 &&
+        isatty(STDOUT_FILENO))
+        return cli_usage_error(run, "%s is binary and standard output is a terminal: name a file with -o",
+                               align_format_names[format]);
+    job->mode = (lw_mode)o->mode;
+    job->strands = o->strand < 0 ? 0 : strands[o->strand];
+    job->type = types[o->type];
+    job->matrix = o->matrix;
+    job->match = o->match;
+    job->mismatch = o->mismatch;
+    job->gap_open = o->gap_open;
+    job->gap_extend = o->gap_extend;
+    job->min_score = o->min_score;
+    job->split_matches = o->eqx;
+    job->drop_unmapped = o->no_unmapped;
+    job->read_group = o->read_group;
+    job->batch_letters = o->batch;
+    job->output = run->output;
+    job->command_line = run->command_line;
+    job->temporaries = run->temporaries;
+    job->backend = run->backend;
+    job->devices = run->n_devices > 0 ? run->devices : NULL;
+    job->n_devices = run->n_devices;
+    job->threads = run->threads;
+    return CLI_GO_ON;
+}
+
+void align_report(cli *run, const lw_align_summary *summary, const char *item)
+{
+    snprintf(run->used_backend, sizeof run->used_backend, "%s", summary->backend);
+    snprintf(run->used_device, sizeof run->used_device, "%s", summary->device);
+    run->work = summary->cells;
+    if (run->quiet)
+        return;
+    double seconds = progress_now() - run->started;
+    char cells[64], items[64];
+    progress_rate(cells, sizeof cells, summary->cells, seconds, "cells");
+    progress_rate(items, sizeof items, (double)summary->reads, seconds, item);
+    progress_clear(&run->live);
+    fprintf(stderr,
+            "lanewise %s: %lld %s, %lld aligned (%.1f %%), mean score %.1f; %.2f s, %s, %s, backend %s%s%s\n",
+            run->spec->name, (long long)summary->reads, item, (long long)summary->aligned,
+            summary->reads ? 100.0 * (double)summary->aligned / (double)summary->reads : 0.0,
+            summary->aligned ? (double)summary->score_sum / (double)summary->aligned : 0.0, seconds, items,
+            cells, summary->backend, *summary->device ? " on " : "", summary->device);
+}

@@ -1,0 +1,68 @@
+/* cmd_pairs.c - lanewise pairs: the n-th sequence of one file against the n-th of another. */
+#include "cli/align_options.h"
+#include "cli/cli.h"
+#include "cli/commands.h"
+#include "lanewise/align.h"
+
+static const cli_spec spec = {
+    .name = "pairs",
+    .usage = "A B [options]",
+    .about =
+        "Aligns the n-th sequence of A (the query) with the n-th of B (the target), DNA or protein, and "
+        "writes\n"
+        "one line for each pair, in their order, also where nothing aligns. Both files hold the same number "
+        "of\n"
+        "records: FASTA, FASTQ, SAM, BAM or CRAM, plain or compressed, '-' for standard input.\n"
+        "\n"
+        "  lanewise pairs a.fa b.fa --mode global -o scores.tsv\n"
+        "\n"
+        "Columns of the TSV: query, target, strand, score, start and end on the query, start and end on the\n"
+        "target (0-based, end exclusive; -1 where there is no alignment), CIGAR, edit distance, MAPQ.\n",
+    .min_inputs = 2,
+    .max_inputs = 2,
+    .has_output = true,
+    .has_backend = true,
+    .has_threads = true,
+    .backend_list = lw_align_backend_list,
+    .work_unit = "cells",
+    .item = "pairs"};
+
+int cmd_pairs(int argc, char **argv)
+{
+    static const int formats[] = {LW_FORMAT_SAM, LW_FORMAT_PAF, LW_FORMAT_TSV};
+    align_options o = align_options_unset;
+    int format = -1;
+    const cli_option rows[] = {
+        ALIGN_SCORING_ROWS(o),
+        {0, "strand", "WHICH", "forward (default), reverse or both", CLI_CHOICE, &o.strand, 0, 0,
+         align_strand_names},
+        {0, NULL, NULL, "Output", CLI_HEADING, NULL, 0, 0, NULL},
+        {0, "format", "FORMAT", "tsv, paf or sam (default: by the name of -o, else tsv)", CLI_CHOICE, &format,
+         0, 0, pair_format_names},
+        {0, "rg", "LINE", "read group header line of SAM, '@RG\\tID:...'", CLI_TEXT, &o.read_group, 0, 0,
+         NULL},
+        {0, "eqx", NULL, "CIGARs with = and X in place of M", CLI_FLAG, &o.eqx, 0, 0, NULL},
+        {0, "no-unmapped", NULL, "leave out pairs without an alignment", CLI_FLAG, &o.no_unmapped, 0, 0,
+         NULL},
+        ALIGN_MEANS_ROWS(o),
+        CLI_END};
+    cli run;
+    int code = cli_begin(&run, argc, argv, &spec, rows);
+    if (code != CLI_GO_ON)
+        return code;
+    if (format >= 0)
+        o.format = formats[format];
+    lw_align_job job;
+    code = align_fill_job(&run, &o, LW_FORMAT_TSV, &job);
+    if (code != CLI_GO_ON)
+        return code;
+    job.reads = run.inputs;
+    job.n_reads = 1;
+    job.mates = run.inputs[1];
+    lw_error err = {0};
+    lw_align_summary summary = {0};
+    lw_status status = lw_align_pair_files(&job, &run.host, &summary, &err);
+    if (status == LW_OK)
+        align_report(&run, &summary, "pairs");
+    return cli_end(&run, status, &err);
+}
