@@ -21,11 +21,11 @@ typedef enum lw_letters { LW_LETTERS_AUTO = 0, LW_LETTERS_DNA = 1, LW_LETTERS_PR
 typedef struct lw_database lw_database;
 
 /* Opens `path`: a database file, or FASTA or FASTQ (plain, gzip; "-": standard input). LW_LETTERS_AUTO takes
- * sequences for DNA when at least nine in ten of all letters are among ACGTUN. `threads` 0: one per CPU.
- * Of a database file only header and index are read and checked here; lw_database_check() checks the rest,
- * and lw_search() does so before it prints anything. LW_E_IO, LW_E_INPUT (bad letters; truncated, edited, of
- * another version, not a database), LW_E_ARG (letters disagree with the database file), LW_E_NOMEM,
- * LW_E_RANGE. */
+ * sequences for DNA when all letters are IUPAC nucleotide codes and nine in ten of them ACGTUN. `threads` 0:
+ * one per CPU. Of a database file only header and index are read and checked here; lw_database_check() checks
+ * the rest, and lw_search() does so before it prints anything. LW_E_IO, LW_E_INPUT (bad letters; truncated,
+ * edited, of another version, not a database), LW_E_ARG (letters disagree with the database file),
+ * LW_E_NOMEM, LW_E_RANGE. */
 lw_status lw_database_open(lw_database **out, const char *path, lw_letters letters, int threads,
                            const lw_host *host, lw_error *err);
 void lw_database_close(lw_database *database); /* NULL is allowed */

@@ -80,6 +80,10 @@ struct lw_search_backend {
     void (*close)(void *context); /* NULL is allowed */
 };
 
+/* Scores in the letters of a matrix -> the same in the codes of a database. A letter without a code there
+ * scores 0 (the driver refuses it where it occurs). */
+void lw_search_scoring(lw_scoring *out, const lw_scoring *letters);
+
 /* All rows, in order scalar, cpu, cuda-dpx, cuda-half2, cuda-int; rows that were not compiled in are
  * there too and say so in usable(). */
 extern const lw_search_backend *const lw_search_backends[];
