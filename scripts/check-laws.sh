@@ -28,7 +28,7 @@ law 'architecture knowledge lives in src/common' \
     '__CUDA_ARCH__|\basm( |\()|__v(i|add|max|min|ib|cmp|sub)[a-z0-9_]*\(|__dp[24]a|__shfl|__(ballot|any|all)_sync|__reduce_[a-z]+_sync|_mm(256|512)?_[a-z0-9]+_|\bv(ld|st|add|max)1?q_[a-z0-9]+\(|immintrin|arm_neon|simde/|cudaDevAttrComputeCapability' \
     src/align src/paths src/infer src/cli
 law 'no __activemask in product code' '__activemask' src
-law 'the library never prints and never exits' '\b(exit|abort|_exit)\(|[^sn]printf\(|\bputs\(|\bperror\(' src/align src/paths src/infer src/common
+law 'the library never prints and never exits' '\b(exit|abort|_exit)\(|(^|[^a-z_])v?printf\(|printf\(std(out|err)|\bputs\(|\bputchar\(|\bf?put[sc]\(.*std(out|err)|\bperror\(' src/align src/paths src/infer src/common
 law 'nothing unfinished' '\b(TODO|FIXME|XXX|HACK)\b|[Nn]ot implemented|placeholder' src include bench tests
 law 'no global fast math' 'use_fast_math|ffast-math' src CMakeLists.txt CMakePresets.json cmake
 

@@ -19,6 +19,7 @@ typedef struct lw_backend_info {
 /* Describe the rows of a domain for CUDA device `device` (an ordinal; rows that need none do not look at it).
  * Fill at most `capacity` entries and return the number of rows. */
 int lw_align_backend_list(int device, lw_backend_info *out, int capacity);
+int lw_search_backend_list(int device, lw_backend_info *out, int capacity);
 int lw_paths_backend_list(int device, lw_backend_info *out, int capacity);
 
 #ifdef __cplusplus

@@ -4,6 +4,7 @@
 
 #include "lanewise/align.h"
 #include "lanewise/backends.h"
+#include "lanewise/search.h"
 #include "lanewise/status.h"
 
 #ifdef __cplusplus

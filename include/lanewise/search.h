@@ -74,10 +74,10 @@ typedef struct lw_search_options {
 typedef struct lw_search_summary {
     int64_t queries, hits, filtered, rescued;
     double cells;          /* query letters x database letters, both strands */
-    double open_seconds;   /* reading the database */
     double search_seconds; /* from the device opened to the last hit written */
     double busy_seconds;   /* of those, the device computing */
-    char backend[192];     /* what was chosen and why */
+    char device[256];      /* name of the CUDA device; empty: none */
+    char backend[32];      /* the row that was used */
 } lw_search_summary;
 
 /* Fills *options with the defaults above, top 10 and E-value 10. */

@@ -13,12 +13,21 @@
 #include "align/search_backend.h"
 #include "align/search_output.h"
 #include "align/statistics.h"
+#include "common/device.h"
 #include "common/fail.h"
 #include "common/outfile.h"
 #include "common/seqio.h"
 
 const lw_search_backend *const lw_search_backends[] = {&lw_search_scalar};
 const int lw_search_backend_count = (int)(sizeof lw_search_backends / sizeof *lw_search_backends);
+
+int lw_search_backend_list(int device, lw_backend_info *out, int capacity)
+{
+    const lw_backend *rows[sizeof lw_search_backends / sizeof *lw_search_backends];
+    for (int i = 0; i < lw_search_backend_count; i++)
+        rows[i] = &lw_search_backends[i]->base;
+    return lw_backend_describe(rows, lw_search_backend_count, device, out, capacity);
+}
 
 /* Scores are int32 everywhere; the reference wants one bit of room for its minus infinity (align_scalar.c).
  */
@@ -523,13 +532,20 @@ static lw_status end_check(checker *c, lw_status so_far, lw_error *err)
 static lw_status choose(search *s, lw_error *err)
 {
     const char *name = s->options->backend ? s->options->backend : "auto";
-    const lw_backend *rows[16];
+    const lw_backend *rows[sizeof lw_search_backends / sizeof *lw_search_backends];
     int index;
+    char why[256];
     for (int i = 0; i < lw_search_backend_count; i++)
         rows[i] = &lw_search_backends[i]->base;
-    LW_TRY(lw_backend_choose(rows, lw_search_backend_count, name, s->options->device, &index,
-                             s->summary.backend, sizeof s->summary.backend, err));
+    LW_TRY(lw_backend_choose(rows, lw_search_backend_count, name, s->options->device, &index, why, sizeof why,
+                             err));
+    lw_say(s->host, LW_SAY_INFO, "%s", why);
     s->backend = lw_search_backends[index];
+    snprintf(s->summary.backend, sizeof s->summary.backend, "%s", s->backend->base.name);
+    lw_device device;
+    if (strncmp(s->backend->base.name, "cuda", 4) == 0 &&
+        lw_device_query(s->options->device, &device, NULL) == LW_OK)
+        snprintf(s->summary.device, sizeof s->summary.device, "%s", device.name);
     /* The few hits that are kept get their ends and paths from the alignment row of the same name, or from
      * the last CPU row where there is none. */
     s->aligner = &lw_align_scalar;
@@ -646,7 +662,6 @@ lw_status lw_search(const lw_database *database, const char *const *queries, int
     s->top = options->top && options->top < s->view->n ? (int64_t)options->top + 1 : INT32_MAX;
     s->stride = s->top < s->view->n ? s->top : s->view->n ? s->view->n : 1;
     LW_TRY_END(choose(s, err));
-    lw_say(host, LW_SAY_INFO, "%s", s->summary.backend);
     LW_TRY_END(lw_pool_open(&s->pool, options->threads, err));
     lw_seqio_options reading = {.pool = s->pool, .host = host};
     LW_TRY_END(lw_seqio_open(&s->reader, queries, n_queries, &reading, err));

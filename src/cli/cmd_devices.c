@@ -18,6 +18,7 @@ typedef struct domain {
 
 static const domain domains[] = {
     {"align", "alignment (align, realign, pairs)", lw_align_backend_list},
+    {"search", "database search (search)", lw_search_backend_list},
     {"paths", "shortest paths (apsp)", lw_paths_backend_list},
 };
 enum { N_DOMAINS = sizeof domains / sizeof *domains, MAX_ROWS = 32 };
