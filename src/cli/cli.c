@@ -476,6 +476,11 @@ int cli_begin(cli *run, int argc, char **argv, const cli_spec *spec, const cli_o
     if (spec->max_inputs >= 0 && run->n_inputs > spec->max_inputs)
         return cli_usage_error(run, "unexpected argument '%s': expected %s", run->inputs[spec->max_inputs],
                                spec->usage);
+    int n_stdin = 0;
+    for (int i = 0; i < run->n_inputs; i++)
+        n_stdin += strcmp(run->inputs[i], "-") == 0;
+    if (n_stdin > 1)
+        return cli_usage_error(run, "standard input ('-') is given %d times; it can be read once", n_stdin);
     run->host = (lw_host){.user = run, .say = say, .progress = show_progress, .stop = &stop};
     progress_begin(&run->live, stderr, run->progress, run->quiet, spec->item ? spec->item : "items",
                    spec->work_unit);

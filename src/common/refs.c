@@ -219,15 +219,21 @@ static bool is_indexed(const lw_refs *refs)
 static lw_status write_copy(const lw_refs *refs, FILE *fasta, FILE *index, const char *path, lw_error *err)
 {
     int64_t offset = 0;
-    for (int64_t i = 0; i < refs->n; i++) {
-        offset += fprintf(fasta, ">%s\n", refs->name[i]);
-        fprintf(index, "%s\t%d\t%lld\t%d\t%d\n", refs->name[i], refs->len[i], (long long)offset, refs->len[i],
-                refs->len[i] + 1);
-        fwrite(refs->letters + refs->start[i], 1, (size_t)refs->len[i], fasta);
-        putc('\n', fasta);
-        offset += (int64_t)refs->len[i] + 1;
+    bool ok = true;
+    for (int64_t i = 0; ok && i < refs->n; i++) {
+        size_t name = strlen(refs->name[i]), letters = (size_t)refs->len[i];
+        offset += (int64_t)name + 2;
+        char numbers[96];
+        int n = snprintf(numbers, sizeof numbers, "\t%zu\t%lld\t%zu\t%zu\n", letters, (long long)offset,
+                         letters, letters + 1);
+        ok = fputc('>', fasta) != EOF && fwrite(refs->name[i], 1, name, fasta) == name &&
+             fputc('\n', fasta) != EOF &&
+             fwrite(refs->letters + refs->start[i], 1, letters, fasta) == letters &&
+             fputc('\n', fasta) != EOF && fwrite(refs->name[i], 1, name, index) == name &&
+             fwrite(numbers, 1, (size_t)n, index) == (size_t)n;
+        offset += (int64_t)letters + 1;
     }
-    if (fflush(fasta) != 0 || fflush(index) != 0 || ferror(fasta) || ferror(index))
+    if (!ok || fflush(fasta) != 0 || fflush(index) != 0)
         return lw_fail(err, LW_E_IO, "%s: the temporary copy of the reference cannot be written: %s", path,
                        strerror(errno));
     return LW_OK;
