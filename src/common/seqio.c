@@ -524,8 +524,9 @@ static lw_status read_bam(lw_seqio *r, lw_read_batch *b, lw_read *read, bool *go
             r->number++;
             read->number = r->number;
             if (in->kind == LW_FILE_SAM)
-                return fail_record(r, b, err, "line %lld is not a valid SAM record",
-                                   (long long)in->hts->lineno);
+                return fail_record(r, b, err, "line %lld is not a valid SAM record%s",
+                                   (long long)in->hts->lineno,
+                                   sam_hdr_nref(in->header) == 0 ? " (its header has no @SQ lines)" : "");
             return fail_record(r, b, err, "it cannot be decoded: the file is cut short or damaged%s",
                                in->kind == LW_FILE_CRAM ? ", or its reference sequences are not at hand"
                                                         : "");
@@ -627,7 +628,8 @@ static lw_status open_bam(const lw_seqio *r, input *in, hFILE *stream, lw_error 
     int complete = in->regular ? hts_check_EOF(in->hts) : 2;
     if (complete == 0 && in->kind != LW_FILE_SAM)
         return fail_cut_short(in, err);
-    if (r->options.pool && lw_pool_threads(r->options.pool) > 1) {
+    /* not for SAM: htslib's parallel parser loses count of lines */
+    if (r->options.pool && lw_pool_threads(r->options.pool) > 1 && in->kind != LW_FILE_SAM) {
         htsThreadPool pool = {.pool = lw_pool_hts(r->options.pool)};
         if (hts_set_thread_pool(in->hts, &pool) != 0)
             return lw_fail_memory(err, BUFFER);
