@@ -335,6 +335,22 @@ LW_HD uint32_t lw_addminu2(uint32_t a, uint32_t b, uint32_t c)
     return LW_FORM(__viaddmin_u16x2(a, b, c), lw_addminu2_any(a, b, c), lw_addminu2_host(a, b, c));
 }
 
+/* min(a, b, c), unsigned halves */
+LW_HD uint32_t lw_min3u2_host(uint32_t a, uint32_t b, uint32_t c)
+{
+    return lw_addminu2_host(a, 0, lw_addminu2_host(b, 0, c));
+}
+
+LW_HD uint32_t lw_min3u2_any(uint32_t a, uint32_t b, uint32_t c)
+{
+    return lw_addminu2_any(a, 0, lw_addminu2_any(b, 0, c));
+}
+
+LW_HD uint32_t lw_min3u2(uint32_t a, uint32_t b, uint32_t c)
+{
+    return LW_FORM(__vimin3_u16x2(a, b, c), lw_min3u2_any(a, b, c), lw_min3u2_host(a, b, c));
+}
+
 /* --- two halves in a word
  * ----------------------------------------------------------------------------------- */
 

@@ -5,7 +5,7 @@
 
 #include "common/dpx.cuh"
 
-enum { LW_DPX_FORMS = 19 };
+enum { LW_DPX_FORMS = 20 };
 
 /* best: what kernels call on this side; any: the portable form; host: the definition. */
 LW_HD void lw_dpx_forms(uint32_t a, uint32_t b, uint32_t c, uint32_t *best, uint32_t *any, uint32_t *host)
@@ -30,6 +30,7 @@ LW_HD void lw_dpx_forms(uint32_t a, uint32_t b, uint32_t c, uint32_t *best, uint
     CASE2(lw_max3_2, (a, b, c));
     CASE2(lw_max3_relu2, (a, b, c));
     CASE2(lw_addminu2, (a, b, c));
+    CASE2(lw_min3u2, (a, b, c));
     /* halves that are numbers: exponents below the all-ones pattern */
     uint32_t f = a & 0xbbffbbffu, g = b & 0xbbffbbffu;
     CASE(lw_addh2(f, g), lw_addh2_host(f, g), lw_addh2_host(f, g));
