@@ -2,7 +2,7 @@
  * of trace windows. */
 #include "align/align_backend.h"
 
-const lw_align_backend *const lw_align_backends[] = {&lw_align_scalar};
+const lw_align_backend *const lw_align_backends[] = {&lw_align_scalar, &lw_align_cpu};
 const int lw_align_backend_count = (int)(sizeof lw_align_backends / sizeof *lw_align_backends);
 
 int lw_align_backend_list(int device, lw_backend_info *out, int capacity)

@@ -1,0 +1,81 @@
+/* align_cpu_kernels.h - the vector kernels of the CPU backend, one table per instruction set.
+ *
+ * All values in vectors are unsigned lanes of 8, 16 or 32 bits that hold score + zero, where `zero` is
+ * chosen so that nothing wraps (lw_cpu_range in align_cpu.c has the proof). Gaps are kept before their
+ * opening is paid, in the form
+ *
+ *   D(i,j+1) = max(D(i,j) - extend, H(i,j))      so that a deletion scores D - (open + extend)
+ *   I(i+1,j) = max(I(i,j) - extend, H(i,j))      likewise
+ *   H(i,j)   = max(H(i-1,j-1) + score, max(D, I) - (open + extend)), and at least zero in local mode
+ *
+ * which needs one subtraction fewer than Gotoh's own and keeps D and I at or above some H. */
+#ifndef LW_ALIGN_CPU_KERNELS_H
+#define LW_ALIGN_CPU_KERNELS_H
+
+#include <stdint.h>
+#include "lanewise/align.h"
+
+enum {
+    LW_CPU_ALIGN = 64,  /* alignment of all vector memory */
+    LW_CPU_COLUMNS = 8, /* reference columns that a strip keeps in registers */
+    LW_CPU_CHUNK = 512, /* columns between two visits of a row tile */
+    LW_CPU_MAX_LANES = 64,
+    LW_CPU_ROW_ROUND = 8, /* rows of a pairs job are a multiple of this */
+};
+
+/* Scores of a group of queries, one per lane, against one reference. */
+typedef struct lw_cpu_score_job {
+    lw_mode mode;
+    int32_t rows, tile_rows; /* query rows; how many of them are walked at a time */
+    const uint8_t *profile;  /* [letter][row] vectors: the score of each lane's letter, modulo 2^N */
+    const uint8_t *codes;    /* the reference */
+    int64_t columns;         /* >= 1 */
+    uint8_t *h, *d;          /* [row] vectors: H and D at the left border; left at the last column */
+    uint32_t zero, open_extend, extend;
+    int64_t border_open, border_extend; /* global: H(0,j) = zero - border_open - j * border_extend */
+    int block_shift;                    /* a block is 1 << block_shift columns, at least LW_CPU_COLUMNS */
+    uint8_t *maxima;        /* a vector per block: highest H that may end an alignment (not global) */
+    uint8_t *top_h, *top_i; /* scratch of LW_CPU_CHUNK + 1 vectors each */
+    int32_t *active;        /* scratch of 2 numbers per row tile */
+} lw_cpu_score_job;
+
+/* Direction bits of a cell. The extension bits belong to the gap that leaves the cell. */
+enum { LW_CPU_DIAGONAL = 1, LW_CPU_DELETION = 2, LW_CPU_DELETION_EXTENDS = 4, LW_CPU_INSERTION_EXTENDS = 8 };
+
+/* Pairs of sequences. Batch form: lane l is a pair of its own and step t is its target column t. Wave form:
+ * the lanes are consecutive bands of `rows` letters of one query, and lane l works at step t on column
+ * t - l, so that what it needs from the band above it was made one step earlier. */
+typedef struct lw_cpu_pairs_job {
+    lw_mode mode;
+    int wave;
+    int32_t rows; /* per lane, a multiple of LW_CPU_ROW_ROUND */
+    uint32_t zero, open_extend, extend;
+    int64_t border_open, border_extend; /* semiglobal, global: cost of a gap along a border */
+    /* Scores, either from a table of 4 x 4 letters (query and target hold lookup indices in lanes, see
+     * lw_cpu_index in align_cpu.c) or, where matrix is set, gathered (query and target hold a byte a lane).
+     */
+    const int16_t *matrix;    /* [target letter * LW_MAX_LETTERS + query letter] */
+    uint8_t table[16];        /* score - base of query letter << 2 | target letter */
+    uint32_t other, base;     /* score - base where a fifth letter takes part; base modulo 2^N is added */
+    const uint8_t *query;     /* [row] */
+    const uint8_t *target;    /* [step - first step of this call] */
+    const uint8_t *may_end;   /* [row] vectors: all ones where an alignment may end */
+    uint8_t *state;           /* [rows] H, [rows] D, then bottom H, bottom I and previous top H */
+    uint8_t *gathered;        /* scratch of `rows` vectors where matrix is set */
+    uint8_t *best, *best_row; /* [step - first] vectors: highest H that may end, 0: none, and the first row
+                                 in the lane that has it; NULL: not wanted. Rows must fit the lane. */
+    uint8_t *directions;      /* [step - first][row / (N / 4)] vectors of 4 bits a cell; NULL: not wanted */
+} lw_cpu_pairs_job;
+
+typedef struct lw_cpu_kernels {
+    int vector_bytes;
+    /* index 0, 1, 2: lanes of 8, 16, 32 bits */
+    void (*score[3])(const lw_cpu_score_job *job);
+    void (*pairs_begin[3])(const lw_cpu_pairs_job *job);                        /* fills state for step 0 */
+    void (*pairs[3])(const lw_cpu_pairs_job *job, int64_t first, int64_t last); /* steps [first, last) */
+} lw_cpu_kernels;
+
+extern const lw_cpu_kernels lw_cpu_kernels_avx512bw, lw_cpu_kernels_avx2, lw_cpu_kernels_sse41,
+    lw_cpu_kernels_neon, lw_cpu_kernels_plain;
+
+#endif

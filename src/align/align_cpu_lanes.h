@@ -1,0 +1,382 @@
+/* align_cpu_lanes.h - the kernels of align_cpu_kernels.h for lanes of LANE_BITS bits. Included three times
+ * by align_cpu_isa.c, once per width, hence without a guard. */
+
+#define LANE_PASTE3(a, b, c) a##b##c
+#define LANE_NAME3(a, b, c) LANE_PASTE3(a, b, c)
+#define V(name) LANE_NAME3(lw_v, LANE_BITS, _##name) /* a primitive of this width */
+#define K(name) LANE_NAME3(name, _, LANE_BITS)       /* a function of this width */
+#define LANE_T LANE_NAME3(uint, LANE_BITS, _t)
+enum { K(lanes) = LW_VEC_BYTES * 8 / LANE_BITS };
+
+/* ---- score: many queries against one reference ---------------------------------------------------- */
+
+/* Walks the rows [row0, row1) of COLUMNS columns that begin with top_h[1]. On entry top_h[c + 1] and
+ * top_i[c + 1] hold H and I above column c and *corner holds H above the column before; on exit they hold
+ * H and I below, for the next tile, and *corner what was above the last column.
+ *
+ * In local mode most rows need no gaps: as long as D and I are at most zero + (open + extend) = `idle`, a gap
+ * scores at most zero and H = max(diagonal + score, zero). Nor is it needed to keep D and I up while no
+ * H exceeds idle: extended they only fall. So rows are walked without gaps until an H above idle appears or
+ * a row comes whose D was left above idle by the strip before (active[0] <= row < active[1]); from
+ * there with gaps, until every I is idle again. Values of D at or below idle may be stale (too high, from an
+ * older strip, or too low): they have no effect, now or later. */
+LW_SIMD void K(strip)(const int COLUMNS, const int LOCAL, const lw_cpu_score_job *job, int32_t row0,
+                      int32_t row1, const uint8_t *codes, uint8_t *top_h, uint8_t *top_i, lw_vec *corner,
+                      uint8_t *maximum, int32_t active[2])
+{
+    const lw_vec zero = V(set1)(job->zero), idle = V(set1)(job->zero + job->open_extend);
+    const lw_vec open_extend = V(set1)(job->open_extend), extend = V(set1)(job->extend);
+    lw_vec h[LW_CPU_COLUMNS], gap[LW_CPU_COLUMNS]; /* H and I of the row before */
+    const uint8_t *score[LW_CPU_COLUMNS];
+#pragma GCC unroll 8
+    for (int c = 0; c < COLUMNS; c++) {
+        h[c] = lw_load(top_h + (c + 1) * LW_VEC_BYTES);
+        gap[c] = lw_load(top_i + (c + 1) * LW_VEC_BYTES);
+        score[c] = job->profile + (size_t)codes[c] * (size_t)job->rows * LW_VEC_BYTES;
+    }
+    lw_vec diagonal = *corner;
+    *corner = h[COLUMNS - 1];
+    size_t at = (size_t)row0 * LW_VEC_BYTES;
+    const size_t end = (size_t)row1 * LW_VEC_BYTES;
+
+    if (!LOCAL) {
+        for (; at < end; at += LW_VEC_BYTES) {
+            lw_vec left = lw_load(job->h + at), deletion = lw_load(job->d + at);
+#pragma GCC unroll 8
+            for (int c = 0; c < COLUMNS; c++) {
+                lw_vec matched = V(add)(diagonal, lw_load(score[c] + at));
+                lw_vec gapped = V(sub)(V(max)(deletion, gap[c]), open_extend);
+                diagonal = h[c];
+                h[c] = V(max)(matched, gapped);
+                deletion = V(max)(V(sub)(deletion, extend), h[c]);
+                gap[c] = V(max)(V(sub)(gap[c], extend), h[c]);
+            }
+            diagonal = left;
+            lw_store(job->h + at, h[COLUMNS - 1]);
+            lw_store(job->d + at, deletion);
+        }
+    } else {
+        lw_vec best = lw_load(maximum), highest = gap[0];
+#pragma GCC unroll 8
+        for (int c = 1; c < COLUMNS; c++)
+            highest = V(max)(highest, gap[c]);
+        const size_t active_from = (size_t)active[0] * LW_VEC_BYTES,
+                     active_to = (size_t)active[1] * LW_VEC_BYTES;
+        size_t left_from = end, left_to = 0; /* rows whose D this strip leaves above idle */
+        int gaps = V(any_above)(highest, idle);
+        while (at < end) {
+            if (!gaps) {
+                const size_t stop = at < active_to ? (active_from > at ? active_from : at) : end;
+                for (; at < stop && !gaps; at += LW_VEC_BYTES) {
+                    lw_vec left = lw_load(job->h + at);
+#pragma GCC unroll 8
+                    for (int c = COLUMNS - 1; c > 0; c--)
+                        h[c] = V(max)(V(add)(h[c - 1], lw_load(score[c] + at)), zero);
+                    h[0] = V(max)(V(add)(diagonal, lw_load(score[0] + at)), zero);
+                    diagonal = left;
+                    highest = h[0];
+#pragma GCC unroll 8
+                    for (int c = 1; c < COLUMNS; c++)
+                        highest = V(max)(highest, h[c]);
+                    best = V(max)(best, highest);
+                    lw_store(job->h + at, h[COLUMNS - 1]);
+                    gaps = V(any_above)(highest, idle);
+                }
+                if (gaps) { /* the row just done: deletions from its high cells reach cells to their right */
+                    const size_t row = at - LW_VEC_BYTES;
+                    lw_vec deletion = zero;
+#pragma GCC unroll 8
+                    for (int c = 0; c < COLUMNS; c++) {
+                        h[c] = V(max)(h[c], V(sub)(deletion, open_extend));
+                        deletion = V(max)(V(sub)(deletion, extend), h[c]);
+                        gap[c] = h[c];
+                    }
+                    lw_store(job->h + row, h[COLUMNS - 1]);
+                    lw_store(job->d + row, deletion);
+                    if (V(any_above)(deletion, idle)) {
+                        left_from = left_to ? left_from : row;
+                        left_to = at;
+                    }
+                } else {
+#pragma GCC unroll 8
+                    for (int c = 0; c < COLUMNS; c++)
+                        gap[c] = zero;
+                    gaps = at < end;
+                }
+            }
+            for (; at < end && gaps;) {
+                lw_vec left = lw_load(job->h + at), deletion = lw_load(job->d + at);
+#pragma GCC unroll 8
+                for (int c = 0; c < COLUMNS; c++) {
+                    lw_vec matched = V(max)(V(add)(diagonal, lw_load(score[c] + at)), zero);
+                    lw_vec gapped = V(sub)(V(max)(deletion, gap[c]), open_extend);
+                    diagonal = h[c];
+                    h[c] = V(max)(matched, gapped);
+                    deletion = V(max)(V(sub)(deletion, extend), h[c]);
+                    gap[c] = V(max)(V(sub)(gap[c], extend), h[c]);
+                    best = V(max)(best, h[c]);
+                }
+                diagonal = left;
+                lw_store(job->h + at, h[COLUMNS - 1]);
+                lw_store(job->d + at, deletion);
+                if (V(any_above)(deletion, idle)) {
+                    left_from = left_to ? left_from : at;
+                    left_to = at + LW_VEC_BYTES;
+                }
+                at += LW_VEC_BYTES;
+                if ((at & (8 * LW_VEC_BYTES - 1)) == 0 && at >= active_to) {
+                    highest = gap[0];
+#pragma GCC unroll 8
+                    for (int c = 1; c < COLUMNS; c++)
+                        highest = V(max)(highest, gap[c]);
+                    gaps = V(any_above)(highest, idle);
+                }
+            }
+        }
+        if (!gaps)
+#pragma GCC unroll 8
+            for (int c = 0; c < COLUMNS; c++)
+                gap[c] = zero;
+        lw_store(maximum, best);
+        active[0] = (int32_t)(left_from / LW_VEC_BYTES);
+        active[1] = (int32_t)(left_to / LW_VEC_BYTES);
+    }
+#pragma GCC unroll 8
+    for (int c = 0; c < COLUMNS; c++) {
+        lw_store(top_h + (c + 1) * LW_VEC_BYTES, h[c]);
+        lw_store(top_i + (c + 1) * LW_VEC_BYTES, gap[c]);
+    }
+}
+
+static void K(strips_local)(const lw_cpu_score_job *job, int32_t row0, int32_t row1, int64_t column,
+                            int32_t n, lw_vec *corner, int32_t active[2])
+{
+    int32_t c = 0;
+    for (; c + LW_CPU_COLUMNS <= n; c += LW_CPU_COLUMNS)
+        K(strip)
+        (LW_CPU_COLUMNS, 1, job, row0, row1, job->codes + column + c, job->top_h + c * LW_VEC_BYTES,
+         job->top_i + c * LW_VEC_BYTES, corner,
+         job->maxima + ((column + c) >> job->block_shift) * LW_VEC_BYTES, active);
+    for (; c < n; c++)
+        K(strip)
+        (1, 1, job, row0, row1, job->codes + column + c, job->top_h + c * LW_VEC_BYTES,
+         job->top_i + c * LW_VEC_BYTES, corner,
+         job->maxima + ((column + c) >> job->block_shift) * LW_VEC_BYTES, active);
+}
+
+static void K(strips_ends)(const lw_cpu_score_job *job, int32_t row0, int32_t row1, int64_t column, int32_t n,
+                           lw_vec *corner)
+{
+    int32_t c = 0;
+    for (; c + LW_CPU_COLUMNS <= n; c += LW_CPU_COLUMNS)
+        K(strip)
+        (LW_CPU_COLUMNS, 0, job, row0, row1, job->codes + column + c, job->top_h + c * LW_VEC_BYTES,
+         job->top_i + c * LW_VEC_BYTES, corner, NULL, NULL);
+    for (; c < n; c++)
+        K(strip)
+        (1, 0, job, row0, row1, job->codes + column + c, job->top_h + c * LW_VEC_BYTES,
+         job->top_i + c * LW_VEC_BYTES, corner, NULL, NULL);
+}
+
+static void K(score)(const lw_cpu_score_job *job)
+{
+    int32_t tiles = (job->rows + job->tile_rows - 1) / job->tile_rows;
+    for (int32_t t = 0; t < tiles; t++)
+        job->active[2 * t] = INT32_MAX, job->active[2 * t + 1] = 0;
+    if (job->mode != LW_GLOBAL)
+        for (int64_t b = 0; b <= (job->columns - 1) >> job->block_shift; b++)
+            lw_store(job->maxima + b * LW_VEC_BYTES, V(set1)(0));
+    for (int64_t column = 0; column < job->columns; column += LW_CPU_CHUNK) {
+        int32_t n = job->columns - column < LW_CPU_CHUNK ? (int32_t)(job->columns - column) : LW_CPU_CHUNK;
+        /* row 0 of the matrix; entry c belongs to matrix column column + c, the first to the corner */
+        for (int32_t c = 0; c <= n; c++) {
+            int64_t j = column + c, border = job->zero;
+            if (job->mode == LW_GLOBAL && j > 0)
+                border -= job->border_open + j * job->border_extend;
+            lw_store(job->top_h + c * LW_VEC_BYTES, V(set1)((uint32_t)border));
+            lw_store(job->top_i + c * LW_VEC_BYTES, V(set1)((uint32_t)border));
+        }
+        for (int32_t t = 0; t < tiles; t++) {
+            int32_t row0 = t * job->tile_rows,
+                    row1 = job->rows - row0 < job->tile_rows ? job->rows : row0 + job->tile_rows;
+            lw_vec corner = lw_load(job->top_h);
+            /* the next tile's corner: this tile's last row at the column before the chunk */
+            lw_store(job->top_h, lw_load(job->h + (size_t)(row1 - 1) * LW_VEC_BYTES));
+            if (job->mode == LW_LOCAL)
+                K(strips_local)(job, row0, row1, column, n, &corner, &job->active[2 * t]);
+            else
+                K(strips_ends)(job, row0, row1, column, n, &corner);
+        }
+        if (job->mode == LW_SEMIGLOBAL)
+            for (int32_t c = 0; c < n; c++) {
+                uint8_t *maximum = job->maxima + ((column + c) >> job->block_shift) * LW_VEC_BYTES;
+                lw_store(maximum, V(max)(lw_load(maximum), lw_load(job->top_h + (c + 1) * LW_VEC_BYTES)));
+            }
+    }
+}
+
+/* ---- pairs ------------------------------------------------------------------------------------------ */
+
+/* H on the left border, just above row `row` (row 0 is the corner). */
+static uint32_t K(left_border)(const lw_cpu_pairs_job *job, int64_t row)
+{
+    if (job->mode == LW_LOCAL || row == 0)
+        return job->zero;
+    return (uint32_t)(job->zero - (job->border_open + row * job->border_extend));
+}
+
+/* H on the upper border at matrix column j. */
+static uint32_t K(upper_border)(const lw_cpu_pairs_job *job, int64_t j)
+{
+    if (job->mode != LW_GLOBAL || j == 0)
+        return job->zero;
+    return (uint32_t)(job->zero - (job->border_open + j * job->border_extend));
+}
+
+static void K(pairs_begin)(const lw_cpu_pairs_job *job)
+{
+    uint8_t *h = job->state, *d = h + (size_t)job->rows * LW_VEC_BYTES,
+            *rest = d + (size_t)job->rows * LW_VEC_BYTES;
+    for (int32_t i = 0; i < job->rows; i++) {
+        lw_vec border = V(set1)(K(left_border)(job, (int64_t)i + 1));
+        lw_store(h + (size_t)i * LW_VEC_BYTES, border);
+        lw_store(d + (size_t)i * LW_VEC_BYTES, border);
+    }
+    for (int k = 0; k < 3; k++)
+        lw_store(rest + k * LW_VEC_BYTES, V(set1)(job->zero));
+}
+
+/* Moves every lane up by one and puts `first` into lane 0. */
+LW_SIMD lw_vec K(shift_in)(lw_vec v, uint32_t first)
+{
+    LANE_T lane[K(lanes) + 1] __attribute__((aligned(LW_CPU_ALIGN)));
+    LANE_T moved[K(lanes)] __attribute__((aligned(LW_CPU_ALIGN)));
+    lw_store(lane, v);
+    memcpy(moved + 1, lane, LW_VEC_BYTES - sizeof(LANE_T));
+    moved[0] = (LANE_T)first;
+    return lw_load(moved);
+}
+
+/* Wave form, step `lane`: this lane's band begins with the left border. */
+static void K(begin_lane)(const lw_cpu_pairs_job *job, int lane)
+{
+    LANE_T *h = (LANE_T *)job->state, *d = h + (size_t)job->rows * K(lanes),
+           *top = d + (size_t)job->rows * K(lanes) + 2 * K(lanes);
+    int64_t row = (int64_t)lane * job->rows;
+    for (int32_t i = 0; i < job->rows; i++)
+        h[(size_t)i * K(lanes) + lane] = d[(size_t)i * K(lanes) + lane] =
+            (LANE_T)K(left_border)(job, row + i + 1);
+    top[lane] = (LANE_T)K(left_border)(job, row);
+}
+
+LW_SIMD void K(steps)(const int TABLE, const int BEST, const int DIRECTIONS, const lw_cpu_pairs_job *job,
+                      int64_t first, int64_t last)
+{
+    enum { CELLS = LANE_BITS / 4 }; /* cells whose directions share a lane */
+    const lw_vec zero = V(set1)(job->zero), open_extend = V(set1)(job->open_extend),
+                 extend = V(set1)(job->extend), one = V(set1)(1);
+    const lw_vec other = V(set1)(job->other), base = V(set1)(job->base);
+    const lw_vec floor = job->mode == LW_LOCAL ? zero : V(set1)(0);
+    const size_t rows_bytes = (size_t)job->rows * LW_VEC_BYTES;
+    uint8_t *h = job->state, *d = h + rows_bytes, *bottom = d + rows_bytes;
+    uint8_t *directions = job->directions;
+    const int query_bytes = TABLE ? LW_VEC_BYTES : K(lanes);
+    for (int64_t step = first; step < last; step++) {
+        const uint8_t *target = job->target + (size_t)(step - first) * (size_t)query_bytes;
+        if (job->wave && step < K(lanes))
+            K(begin_lane)(job, (int)step);
+        lw_vec column = TABLE ? lw_load(target) : zero;
+        if (!TABLE) {
+            LANE_T *out = (LANE_T *)job->gathered;
+            const uint8_t *query = job->query;
+            for (size_t k = 0; k < (size_t)job->rows * K(lanes); k += K(lanes))
+                for (int l = 0; l < K(lanes); l++)
+                    out[k + (size_t)l] =
+                        (LANE_T)job->matrix[target[l] * LW_MAX_LETTERS + query[k + (size_t)l]];
+        }
+        uint32_t border = K(upper_border)(job, step + 1);
+        lw_vec top = V(set1)(border), gap = top, diagonal = lw_load(bottom + 2 * LW_VEC_BYTES);
+        if (job->wave) {
+            top = K(shift_in)(lw_load(bottom), border);
+            gap = K(shift_in)(lw_load(bottom + LW_VEC_BYTES), border);
+        }
+        lw_store(bottom + 2 * LW_VEC_BYTES, top);
+        lw_vec best = V(set1)(0), best_row = best, row = best, cells = best, above = top;
+        for (size_t at = 0; at < rows_bytes;) {
+#pragma GCC unroll 8
+            for (int k = 0; k < CELLS; k++, at += LW_VEC_BYTES) {
+                lw_vec deletion = lw_load(d + at), matched;
+                if (TABLE) {
+                    lw_vec s = lw_v8_lookup(job->table, lw_or(lw_load(job->query + at), column), other);
+                    matched = V(add)(V(add)(diagonal, s), base);
+                } else {
+                    matched = V(add)(diagonal, lw_load(job->gathered + at));
+                }
+                lw_vec gapped = V(sub)(V(max)(deletion, gap), open_extend);
+                lw_vec value = V(max)(V(max)(matched, floor), gapped);
+                diagonal = lw_load(h + at);
+                lw_vec deletion_extended = V(sub)(deletion, extend), gap_extended = V(sub)(gap, extend);
+                lw_vec next_deletion = V(max)(deletion_extended, value),
+                       next_gap = V(max)(gap_extended, value);
+                if (DIRECTIONS) {
+                    cells =
+                        V(or_if_equal)(cells, value, matched, V(set1)((uint32_t)LW_CPU_DIAGONAL << 4 * k));
+                    cells = V(or_if_equal)(cells, value, V(sub)(deletion, open_extend),
+                                           V(set1)((uint32_t)LW_CPU_DELETION << 4 * k));
+                    cells = V(or_if_equal)(cells, next_deletion, deletion_extended,
+                                           V(set1)((uint32_t)LW_CPU_DELETION_EXTENDS << 4 * k));
+                    cells = V(or_if_equal)(cells, next_gap, gap_extended,
+                                           V(set1)((uint32_t)LW_CPU_INSERTION_EXTENDS << 4 * k));
+                }
+                if (BEST) {
+                    lw_vec higher = V(max)(best, lw_and(value, lw_load(job->may_end + at)));
+                    best_row = V(if_equal)(higher, best, best_row, row);
+                    best = higher;
+                    row = V(add)(row, one);
+                }
+                gap = next_gap;
+                above = value;
+                lw_store(h + at, value);
+                lw_store(d + at, next_deletion);
+            }
+            if (DIRECTIONS) {
+                lw_store(directions, cells);
+                directions += LW_VEC_BYTES;
+                cells = V(set1)(0);
+            }
+        }
+        lw_store(bottom, above);
+        lw_store(bottom + LW_VEC_BYTES, gap);
+        if (BEST) {
+            lw_store(job->best + (step - first) * LW_VEC_BYTES, best);
+            lw_store(job->best_row + (step - first) * LW_VEC_BYTES, best_row);
+        }
+    }
+}
+
+static void K(pairs)(const lw_cpu_pairs_job *job, int64_t first, int64_t last)
+{
+    if (job->directions) {
+        if (job->matrix)
+            K(steps)(0, 0, 1, job, first, last);
+        else
+            K(steps)(1, 0, 1, job, first, last);
+    } else if (job->best) {
+        if (job->matrix)
+            K(steps)(0, 1, 0, job, first, last);
+        else
+            K(steps)(1, 1, 0, job, first, last);
+    } else { /* only the state: on the way to a checkpoint */
+        if (job->matrix)
+            K(steps)(0, 0, 0, job, first, last);
+        else
+            K(steps)(1, 0, 0, job, first, last);
+    }
+}
+
+#undef LANE_PASTE3
+#undef LANE_NAME3
+#undef V
+#undef K
+#undef LANE_T
+#undef LANE_BITS

@@ -1,0 +1,51 @@
+/* cpu.c - finding the processor's vector instruction sets. */
+#include "common/cpu.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/fail.h"
+
+static const char *const names[LW_ISA_COUNT] = {"avx512bw", "avx2", "sse41", "neon", "plain"};
+
+const char *lw_isa_name(lw_isa isa)
+{
+    return names[isa];
+}
+
+/* What processor and operating system offer (the compiler's helpers ask both). */
+static unsigned detected(void)
+{
+    unsigned set = 1u << LW_ISA_PLAIN;
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512bw"))
+        set |= 1u << LW_ISA_AVX512BW;
+    if (__builtin_cpu_supports("avx2"))
+        set |= 1u << LW_ISA_AVX2;
+    if (__builtin_cpu_supports("sse4.1"))
+        set |= 1u << LW_ISA_SSE41;
+#elif defined(__aarch64__)
+    set |= 1u << LW_ISA_NEON; /* part of the base architecture */
+#endif
+    return set;
+}
+
+lw_status lw_isa_usable(unsigned *set, lw_error *err)
+{
+    *set = detected();
+    const char *text = getenv("LANEWISE_DISABLE");
+    while (text && *text) {
+        size_t n = strcspn(text, ",");
+        int isa = 0;
+        while (isa < LW_ISA_PLAIN && !(strlen(names[isa]) == n && strncmp(names[isa], text, n) == 0))
+            isa++;
+        if (isa == LW_ISA_PLAIN)
+            return lw_fail(err, LW_E_ARG,
+                           "LANEWISE_DISABLE: '%.*s' is not one of avx512bw, avx2, sse41, neon", (int)n,
+                           text);
+        *set &= ~(1u << isa);
+        text += n + (text[n] == ',');
+    }
+    return LW_OK;
+}

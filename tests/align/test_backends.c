@@ -1,0 +1,542 @@
+/* test_backends.c - every row of the backend table against row 0, the scalar reference: the same placements,
+ * ties, ends and paths from the same input. One body for all rows; the CPU row once per instruction set. */
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "align/align_backend.h"
+
+/* ---- inputs ------------------------------------------------------------------------------------------- */
+
+/* Sequences that grow; lw_seqs is made of them when they are complete. */
+typedef struct set {
+    uint8_t *codes;
+    int64_t letters, room;
+    int64_t start[4096];
+    int32_t len[4096];
+    int64_t n;
+} set;
+
+static uint64_t random_state;
+
+static uint32_t next_random(uint32_t below)
+{
+    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)((random_state >> 33) % below);
+}
+
+static uint8_t *add(set *s, int32_t n)
+{
+    cr_assert_lt(s->n, 4096);
+    if (s->letters + n > s->room) {
+        s->room = 2 * (s->letters + n) + 1024;
+        s->codes = realloc(s->codes, (size_t)s->room);
+        cr_assert_not_null(s->codes);
+    }
+    s->start[s->n] = s->letters;
+    s->len[s->n++] = n;
+    s->letters += n;
+    return s->codes + s->letters - n;
+}
+
+static lw_seqs view(const set *s)
+{
+    return (lw_seqs){.n = s->n, .codes = s->codes, .start = s->start, .len = s->len};
+}
+
+static void clear(set *s)
+{
+    s->n = s->letters = 0;
+}
+
+static void add_random(set *s, int32_t n, uint32_t letters)
+{
+    uint8_t *p = add(s, n);
+    for (int32_t i = 0; i < n; i++)
+        p[i] = (uint8_t)next_random(letters);
+}
+
+static void add_constant(set *s, int32_t n, uint8_t code)
+{
+    memset(add(s, n), code, (size_t)n);
+}
+
+/* A period repeated: many equal placements. */
+static void add_repeat(set *s, int32_t n, int32_t period, uint32_t letters)
+{
+    uint8_t *p = add(s, n);
+    for (int32_t i = 0; i < n; i++)
+        p[i] = i < period ? (uint8_t)next_random(letters) : p[i - period];
+}
+
+/* A piece of a reference with errors: substitutions, insertions, deletions in `per_mille` of the letters, and
+ * now and then a long gap; every second one as its reverse complement. */
+static void add_read(set *s, const set *refs, const lw_scoring *sc, int32_t n, uint32_t per_mille,
+                     uint32_t letters)
+{
+    uint8_t *p = add(s, n);
+    const set copy = *refs;
+    int64_t r = next_random((uint32_t)copy.n), at = copy.len[r] ? next_random((uint32_t)copy.len[r]) : 0;
+    for (int32_t i = 0; i < n; at++) {
+        if (next_random(2000) < per_mille / 10)
+            at += next_random(40);
+        uint32_t error = next_random(1000) < per_mille ? 1 + next_random(3) : 0;
+        uint8_t letter = at < copy.len[r] ? copy.codes[copy.start[r] + at] : (uint8_t)next_random(letters);
+        if (error == 1) { /* substitution */
+            p[i++] = (uint8_t)next_random(letters);
+        } else if (error == 2) { /* insertion */
+            p[i++] = (uint8_t)next_random(letters);
+            at--;
+        } else if (error == 0) {
+            p[i++] = letter;
+        }
+    }
+    if (next_random(2))
+        for (int32_t i = 0; i < (n + 1) / 2; i++) {
+            uint8_t a = sc->complement[p[i]], b = sc->complement[p[n - 1 - i]];
+            p[i] = b;
+            p[n - 1 - i] = a;
+        }
+}
+
+/* ---- comparison --------------------------------------------------------------------------------------- */
+
+typedef struct row {
+    char name[16];    /* of the backend */
+    char disable[40]; /* instruction sets taken away */
+} row;
+
+static lw_error err;
+
+static const lw_align_backend *find(const char *name)
+{
+    for (int i = 0; i < lw_align_backend_count; i++)
+        if (strcmp(lw_align_backends[i]->base.name, name) == 0)
+            return lw_align_backends[i];
+    return NULL;
+}
+
+/* The row, or a skipped test. */
+static const lw_align_backend *take(const row *r)
+{
+    const lw_align_backend *b = find(r->name);
+    if (!b)
+        cr_skip_test("backend %s is not compiled in", r->name);
+    lw_error reason = {0};
+    if (b->base.usable(&b->base, 0, &reason) != LW_OK)
+        cr_skip_test("backend %s cannot run here: %s", r->name, reason.message);
+    setenv("LANEWISE_DISABLE", r->disable, 1);
+    return b;
+}
+
+static bool same_hit(const lw_hit *a, const lw_hit *b)
+{
+    if (a->target < 0 || b->target < 0)
+        return a->target < 0 && b->target < 0;
+    return a->score == b->score && a->target == b->target && a->tend == b->tend && a->qend == b->qend &&
+           a->second == b->second && a->reverse == b->reverse;
+}
+
+static const char *show(const lw_hit *h)
+{
+    static char text[2][120];
+    static int k;
+    k = !k;
+    snprintf(text[k], sizeof text[k], "score %d target %d%c tend %d qend %d second %d", h->score, h->target,
+             h->reverse ? '-' : '+', h->tend, h->qend, h->second);
+    return text[k];
+}
+
+static int failures;
+
+static bool agree(const char *what, int64_t i, int k, const lw_hit *want, const lw_hit *got)
+{
+    if (same_hit(want, got))
+        return true;
+    if (failures++ < 10)
+        cr_expect(0, "%s, record %ld, number %d: want %s, got %s", what, (long)i, k, show(want), show(got));
+    return false;
+}
+
+/* Traces the hits (of n records, `each` a record) by both backends and compares the paths. */
+static void compare_traces(const char *what, const lw_align_backend *tested, void *a, void *b,
+                           const lw_align_setup *setup, const lw_seqs *queries, const lw_seqs *targets,
+                           const lw_hit *hits, int64_t n, int each)
+{
+    lw_trace_task *tasks = malloc((size_t)(n * each + 1) * sizeof *tasks);
+    lw_path *want = malloc((size_t)(n * each + 1) * sizeof *want),
+            *got = malloc((size_t)(n * each + 1) * sizeof *got);
+    lw_cigars want_ops = {0}, got_ops = {0};
+    int64_t count = 0;
+    for (int64_t i = 0; i < n * each; i++) {
+        if (hits[i].target < 0)
+            continue;
+        lw_trace_window(setup->scoring, setup->mode, &hits[i], &tasks[count]);
+        tasks[count++].query = i / each;
+    }
+    cr_assert_eq(lw_align_scalar.trace(a, queries, targets, count, tasks, want, &want_ops, &err), LW_OK, "%s",
+                 err.message);
+    /* appended to what is there */
+    cr_assert_eq(lw_cigars_reserve(&got_ops, 3, &err), LW_OK);
+    got_ops.n = 3;
+    cr_assert_eq(tested->trace(b, queries, targets, count, tasks, got, &got_ops, &err), LW_OK, "%s: %s", what,
+                 err.message);
+    for (int64_t i = 0; i < count; i++) {
+        bool same = want[i].qstart == got[i].qstart && want[i].tstart == got[i].tstart &&
+                    want[i].n_cigar == got[i].n_cigar && got[i].cigar >= 3;
+        if (same && want[i].n_cigar)
+            same = memcmp(want_ops.op + want[i].cigar, got_ops.op + got[i].cigar,
+                          (size_t)want[i].n_cigar * sizeof *want_ops.op) == 0;
+        if (!same && failures++ < 10)
+            cr_expect(0, "%s, path %ld: want start %d/%d and %d operations, got %d/%d and %d", what, (long)i,
+                      want[i].qstart, want[i].tstart, want[i].n_cigar, got[i].qstart, got[i].tstart,
+                      got[i].n_cigar);
+    }
+    free(tasks), free(want), free(got), free(want_ops.op), free(got_ops.op);
+}
+
+/* Places, ties, traces: all must be what the reference says. */
+static void compare_place(const char *what, const lw_align_backend *tested, const lw_scoring *sc,
+                          lw_mode mode, unsigned strands, const set *refs, const set *reads, int n_hits,
+                          int n_ties, int32_t min_score, lw_pool *pool)
+{
+    lw_seqs targets = view(refs), queries = view(reads);
+    lw_align_setup setup = {.scoring = sc,
+                            .mode = mode,
+                            .strands = strands,
+                            .refs = &targets,
+                            .min_score = min_score,
+                            .n_hits = n_hits,
+                            .n_ties = n_ties,
+                            .pool = pool};
+    void *a, *b;
+    cr_assert_eq(lw_align_scalar.open(&lw_align_scalar, &a, &setup, &err), LW_OK, "%s", err.message);
+    cr_assert_eq(tested->open(tested, &b, &setup, &err), LW_OK, "%s", err.message);
+    size_t hits = (size_t)(queries.n * n_hits + 1), ties = (size_t)(queries.n * n_ties + 1);
+    lw_hit *want_hits = malloc(hits * sizeof(lw_hit)), *got_hits = malloc(hits * sizeof(lw_hit));
+    lw_hit *want_ties = malloc(ties * sizeof(lw_hit)), *got_ties = malloc(ties * sizeof(lw_hit));
+    memset(got_hits, 0x55, hits * sizeof(lw_hit));
+    memset(got_ties, 0x55, ties * sizeof(lw_hit));
+    lw_placements want = {want_hits, n_ties ? want_ties : NULL}, got = {got_hits, n_ties ? got_ties : NULL};
+    cr_assert_eq(lw_align_scalar.place(a, &queries, &want, &err), LW_OK, "%s", err.message);
+    cr_assert_eq(tested->place(b, &queries, &got, &err), LW_OK, "%s: %s", what, err.message);
+    for (int64_t i = 0; i < queries.n; i++) {
+        for (int k = 0; k < n_hits; k++)
+            if (!agree(what, i, k, &want_hits[i * n_hits + k], &got_hits[i * n_hits + k]))
+                break;
+        for (int k = 0; k < n_ties; k++)
+            if (!agree(what, i, 1000 + k, &want_ties[i * n_ties + k], &got_ties[i * n_ties + k]))
+                break;
+    }
+    compare_traces(what, tested, a, b, &setup, &queries, NULL, want_hits, queries.n, n_hits);
+    free(want_hits), free(got_hits), free(want_ties), free(got_ties);
+    lw_align_scalar.close(a);
+    tested->close(b);
+}
+
+static void compare_pairs(const char *what, const lw_align_backend *tested, const lw_scoring *sc,
+                          lw_mode mode, unsigned strands, const set *a_set, const set *b_set, lw_pool *pool)
+{
+    lw_seqs queries = view(a_set), targets = view(b_set);
+    lw_align_setup setup = {
+        .scoring = sc, .mode = mode, .strands = strands, .min_score = INT32_MIN, .n_hits = 1, .pool = pool};
+    void *a, *b;
+    cr_assert_eq(lw_align_scalar.open(&lw_align_scalar, &a, &setup, &err), LW_OK);
+    cr_assert_eq(tested->open(tested, &b, &setup, &err), LW_OK, "%s", err.message);
+    lw_hit *want = malloc((size_t)(queries.n + 1) * sizeof *want),
+           *got = malloc((size_t)(queries.n + 1) * sizeof *got);
+    cr_assert_eq(lw_align_scalar.pair_ends(a, &queries, &targets, want, &err), LW_OK, "%s", err.message);
+    cr_assert_eq(tested->pair_ends(b, &queries, &targets, got, &err), LW_OK, "%s: %s", what, err.message);
+    for (int64_t i = 0; i < queries.n; i++)
+        agree(what, i, 0, &want[i], &got[i]);
+    compare_traces(what, tested, a, b, &setup, &queries, &targets, want, queries.n, 1);
+    free(want), free(got);
+    lw_align_scalar.close(a);
+    tested->close(b);
+}
+
+/* ---- schemes ---------------------------------------------------------------------------------------------
+ */
+
+typedef struct scheme {
+    const char *name;
+    int match, mismatch; /* -1: a matrix by name */
+    int open, extend;
+} scheme;
+
+static const scheme dna_schemes[] = {
+    {"1/4/6/1", 1, 4, 6, 1},     {"2/3/5/2", 2, 3, 5, 2},
+    {"1/1/0/0", 1, 1, 0, 0},     {"1/4/0/1", 1, 4, 0, 1},
+    {"5/4/10/0", 5, 4, 10, 0},   {"1/0/1/1", 1, 0, 1, 1},
+    {"0/0/0/0", 0, 0, 0, 0},     {"3/200/300/7", 3, 200, 300, 7},
+    {"1/29/61/3", 1, 29, 61, 3}, {"999/32767/32767/32767", 999, 32767, 32767, 32767},
+};
+
+static const scheme matrix_schemes[] = {{"BLOSUM62", -1, 0, 11, 1},
+                                        {"BLOSUM62", -1, 0, 0, 1},
+                                        {"PAM250", -1, 0, 10, 0},
+                                        {"NUC.4.4", -1, 0, 10, 1}};
+
+static void make(lw_scoring *sc, const scheme *s)
+{
+    if (s->match >= 0)
+        cr_assert_eq(lw_scoring_dna(sc, s->match, s->mismatch, s->open, s->extend, &err), LW_OK, "%s",
+                     err.message);
+    else
+        cr_assert_eq(
+            lw_scoring_matrix(sc, s->name, s->name[0] == 'N' ? LW_DNA : LW_PROTEIN, s->open, s->extend, &err),
+            LW_OK, "%s", err.message);
+}
+
+static const char *mode_name(lw_mode mode)
+{
+    return mode == LW_LOCAL ? "local" : mode == LW_GLOBAL ? "global" : "semiglobal";
+}
+
+/* ---- the rows
+ * ---------------------------------------------------------------------------------------------- */
+
+static const row rows[] = {
+    {"cpu", ""},      {"cpu", "avx512bw"}, {"cpu", "avx512bw,avx2"}, {"cpu", "avx512bw,avx2,sse41,neon"},
+    {"cuda-dpx", ""}, {"cuda-half2", ""},  {"cuda-int", ""},
+};
+
+static struct criterion_test_params all_rows(void)
+{
+    const size_t n = sizeof rows / sizeof *rows;
+    row *copy = cr_malloc(sizeof rows);
+    memcpy(copy, rows, sizeof rows);
+    return cr_make_param_array(row, copy, n, NULL);
+}
+
+#define ROWS(test)                                                                                           \
+    ParameterizedTestParameters(backends, test)                                                              \
+    {                                                                                                        \
+        return all_rows();                                                                                   \
+    }                                                                                                        \
+    ParameterizedTest(row *r, backends, test)
+
+ROWS(place_random)
+{
+    const lw_align_backend *b = take(r);
+    static set refs, reads;
+    lw_scoring sc;
+    for (size_t s = 0; s < sizeof dna_schemes / sizeof *dna_schemes; s++)
+        for (lw_mode mode = LW_LOCAL; mode <= LW_SEMIGLOBAL; mode++) {
+            random_state = 77 + s;
+            make(&sc, &dna_schemes[s]);
+            clear(&refs), clear(&reads);
+            add_random(&refs, 700, 4);
+            add_random(&refs, 1, 4);
+            add_random(&refs, 333, 5);
+            add_repeat(&refs, 200, 7, 4);
+            for (int i = 0; i < 60; i++)
+                add_read(&reads, &refs, &sc, 20 + (int32_t)next_random(140), 30 * (uint32_t)(i % 4), 4);
+            for (int32_t n = 0; n < 12; n++)
+                add_random(&reads, n, 5);
+            char what[80];
+            snprintf(what, sizeof what, "%s %s", dna_schemes[s].name, mode_name(mode));
+            compare_place(what, b, &sc, mode, LW_BOTH_STRANDS, &refs, &reads, 1, 4, INT32_MIN, NULL);
+        }
+}
+
+ROWS(place_lists)
+{
+    const lw_align_backend *b = take(r);
+    static set refs, reads;
+    lw_scoring sc;
+    static const struct {
+        int n_hits, n_ties;
+        unsigned strands;
+        int32_t min_score;
+    } lists[] = {{1, 0, LW_FORWARD, INT32_MIN},
+                 {5, 0, LW_REVERSE, INT32_MIN},
+                 {3, 64, LW_BOTH_STRANDS, INT32_MIN},
+                 {40, 1, LW_BOTH_STRANDS, 12},
+                 {2, 2, LW_BOTH_STRANDS, 60}};
+    for (size_t l = 0; l < sizeof lists / sizeof *lists; l++)
+        for (size_t s = 0; s < 5; s++)
+            for (lw_mode mode = LW_LOCAL; mode <= LW_SEMIGLOBAL; mode++) {
+                random_state = 5 + s;
+                make(&sc, &dna_schemes[s]);
+                clear(&refs), clear(&reads);
+                add_repeat(&refs, 640, 31, 4);
+                add_random(&refs, 33, 4);
+                add_constant(&refs, 97, 0);
+                for (int i = 0; i < 12; i++)
+                    add_read(&reads, &refs, &sc, 5 + (int32_t)next_random(60), 20, 4);
+                add_constant(&reads, 40, 0);
+                add_constant(&reads, 40, 3); /* its reverse complement is the one before */
+                add_constant(&reads, 9, 4);
+                add_constant(&reads, 1, 0);
+                uint8_t *p = add(&reads, 30); /* equal to its reverse complement */
+                for (int i = 0; i < 15; i++) {
+                    p[i] = (uint8_t)next_random(4);
+                    p[29 - i] = sc.complement[p[i]];
+                }
+                char what[80];
+                snprintf(what, sizeof what, "list %zu %s %s", l, dna_schemes[s].name, mode_name(mode));
+                compare_place(what, b, &sc, mode, lists[l].strands, &refs, &reads, lists[l].n_hits,
+                              lists[l].n_ties, lists[l].min_score, NULL);
+            }
+}
+
+/* Reference lengths and read lengths around strips, blocks, chunks and lanes. */
+ROWS(place_boundaries)
+{
+    const lw_align_backend *b = take(r);
+    static set refs, reads;
+    lw_scoring sc;
+    make(&sc, &dna_schemes[0]);
+    static const int32_t lengths[] = {1,  2,  7,  8,  9,   15,  16,  17,  31,  32,  33,   63,
+                                      64, 65, 95, 96, 127, 128, 129, 511, 512, 513, 1024, 1030};
+    for (lw_mode mode = LW_LOCAL; mode <= LW_SEMIGLOBAL; mode++) {
+        random_state = 99;
+        clear(&refs), clear(&reads);
+        for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
+            add_random(&refs, lengths[i], 4);
+        for (int32_t n = 1; n < 200; n += n < 20 ? 1 : 13)
+            add_read(&reads, &refs, &sc, n, 20, 4);
+        for (int32_t n = 245; n < 252; n++)
+            add_read(&reads, &refs, &sc, n, 0, 4);
+        compare_place(mode_name(mode), b, &sc, mode, LW_BOTH_STRANDS, &refs, &reads, 2, 3, INT32_MIN, NULL);
+    }
+}
+
+/* Scores on both sides of what 8 and 16 bits hold; lanes of very different lengths. */
+ROWS(place_limits)
+{
+    const lw_align_backend *b = take(r);
+    static set refs, reads;
+    lw_scoring sc;
+    static const scheme schemes[] = {{"1/4/6/1", 1, 4, 6, 1},
+                                     {"40/50/60/10", 40, 50, 60, 10},
+                                     {"400/500/600/100", 400, 500, 600, 100},
+                                     {"30000/32767/0/32767", 30000, 32767, 0, 32767}};
+    for (size_t s = 0; s < 4; s++)
+        for (lw_mode mode = LW_LOCAL; mode <= LW_SEMIGLOBAL; mode++) {
+            random_state = 3 + s;
+            make(&sc, &schemes[s]);
+            clear(&refs), clear(&reads);
+            add_random(&refs, 700, 4);
+            for (int32_t n = 1; n <= 650; n += 1 + n / 2)
+                add_read(&reads, &refs, &sc, n, 0, 4);
+            for (int32_t n = 150; n <= 175; n += 3)
+                add_read(&reads, &refs, &sc, n, 10, 4);
+            for (int32_t n = 230; n < 260; n += 5)
+                add_read(&reads, &refs, &sc, n, 0, 4);
+            char what[80];
+            snprintf(what, sizeof what, "%s %s", schemes[s].name, mode_name(mode));
+            compare_place(what, b, &sc, mode, LW_BOTH_STRANDS, &refs, &reads, 1, 2, INT32_MIN, NULL);
+        }
+}
+
+/* Queries longer than a row tile, references longer than a chunk, long deletions, threads. */
+ROWS(place_long)
+{
+    const lw_align_backend *b = take(r);
+    static set refs, reads;
+    lw_scoring sc;
+    lw_pool *pool;
+    cr_assert_eq(lw_pool_open(&pool, 2, &err), LW_OK);
+    for (lw_mode mode = LW_LOCAL; mode <= LW_SEMIGLOBAL; mode++) {
+        random_state = 11;
+        make(&sc, &dna_schemes[0]);
+        clear(&refs), clear(&reads);
+        add_random(&refs, 1500, 4);
+        add_random(&refs, 600, 4);
+        for (int i = 0; i < 4; i++)
+            add_read(&reads, &refs, &sc, 480 + 200 * i, 20, 4);
+        for (int32_t n = 510; n < 515; n++)
+            add_read(&reads, &refs, &sc, n, 100, 4);
+        uint8_t *p = add(&reads, 900); /* 450 letters deleted in the middle */
+        memcpy(p, refs.codes, 450);
+        memcpy(p + 450, refs.codes + 900, 450);
+        compare_place(mode_name(mode), b, &sc, mode, LW_BOTH_STRANDS, &refs, &reads, 2, 2, INT32_MIN, pool);
+    }
+    lw_pool_close(pool);
+}
+
+ROWS(place_matrices)
+{
+    const lw_align_backend *b = take(r);
+    static set refs, reads;
+    lw_scoring sc;
+    for (size_t s = 0; s < sizeof matrix_schemes / sizeof *matrix_schemes; s++)
+        for (lw_mode mode = LW_LOCAL; mode <= LW_SEMIGLOBAL; mode++) {
+            random_state = 21 + s;
+            make(&sc, &matrix_schemes[s]);
+            uint32_t letters = (uint32_t)sc.n_letters;
+            clear(&refs), clear(&reads);
+            add_random(&refs, 900, letters);
+            add_random(&refs, 70, letters);
+            for (int i = 0; i < 40; i++)
+                add_read(&reads, &refs, &sc, 1 + (int32_t)next_random(120), 100, letters);
+            char what[80];
+            snprintf(what, sizeof what, "%s %s", matrix_schemes[s].name, mode_name(mode));
+            compare_place(what, b, &sc, mode, sc.type == LW_PROTEIN ? LW_FORWARD : LW_BOTH_STRANDS, &refs,
+                          &reads, 3, 2, INT32_MIN, NULL);
+        }
+}
+
+ROWS(pairs)
+{
+    const lw_align_backend *b = take(r);
+    static set queries, targets;
+    lw_scoring sc;
+    for (size_t s = 0;
+         s < sizeof dna_schemes / sizeof *dna_schemes + sizeof matrix_schemes / sizeof *matrix_schemes; s++)
+        for (lw_mode mode = LW_LOCAL; mode <= LW_SEMIGLOBAL; mode++) {
+            const size_t dna = sizeof dna_schemes / sizeof *dna_schemes;
+            const scheme *chosen = s < dna ? &dna_schemes[s] : &matrix_schemes[s - dna];
+            random_state = 31 + s;
+            make(&sc, chosen);
+            uint32_t letters = (uint32_t)sc.n_letters;
+            clear(&queries), clear(&targets);
+            static set one;
+            for (int i = 0; i < 150; i++) {
+                clear(&one);
+                add_random(&one, (int32_t)next_random(i < 100 ? 40 : 200), letters);
+                memcpy(add(&targets, one.len[0]), one.codes, (size_t)one.len[0]);
+                add_read(&queries, &one, &sc, (int32_t)next_random(i < 100 ? 40 : 200), 150, letters);
+            }
+            add_constant(&queries, 50, 0), add_constant(&targets, 70, 0);
+            add_constant(&queries, 3, 0), add_constant(&targets, 700, 0);
+            add_repeat(&queries, 90, 3, 4), add_repeat(&targets, 120, 3, 4);
+            add_random(&queries, 0, 4), add_random(&targets, 0, 4);
+            add_random(&queries, 0, 4), add_random(&targets, 5, 4);
+            add_random(&queries, 5, 4), add_random(&targets, 0, 4);
+            char what[80];
+            snprintf(what, sizeof what, "pairs %s %s", chosen->name, mode_name(mode));
+            compare_pairs(what, b, &sc, mode, s % 2 ? LW_BOTH_STRANDS : LW_FORWARD, &queries, &targets, NULL);
+        }
+}
+
+/* Pairs that get all lanes for themselves, of shapes around the bands, and one whose directions need
+ * checkpoints. */
+ROWS(pairs_long)
+{
+    const lw_align_backend *b = take(r);
+    static set queries, targets, one;
+    lw_scoring sc;
+    for (int s = 0; s < 3; s++)
+        for (lw_mode mode = LW_LOCAL; mode <= LW_SEMIGLOBAL; mode++) {
+            random_state = 41;
+            make(&sc, s == 2 ? &matrix_schemes[0] : &dna_schemes[s]);
+            clear(&queries), clear(&targets);
+            static const int32_t shape[][2] = {{1030, 1100}, {1025, 1024}, {100, 11000},
+                                               {3, 400000},  {9000, 120},  {4500, 4700}};
+            const size_t shapes = sizeof shape / sizeof *shape - (s > 0); /* the last one once */
+            for (size_t i = 0; i < shapes; i++) {
+                clear(&one);
+                add_random(&one, shape[i][1], 4);
+                memcpy(add(&targets, shape[i][1]), one.codes, (size_t)shape[i][1]);
+                add_read(&queries, &one, &sc, shape[i][0], i % 2 ? 100 : 5, 4);
+            }
+            char what[80];
+            snprintf(what, sizeof what, "long pairs %d %s", s, mode_name(mode));
+            compare_pairs(what, b, &sc, mode, LW_FORWARD, &queries, &targets, NULL);
+        }
+}
