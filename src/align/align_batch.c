@@ -167,11 +167,13 @@ lw_status lw_check_range(const lw_scoring *scoring, lw_mode mode, int32_t query_
     return LW_OK;
 }
 
-static lw_status check_reads(const lw_align_run *run, const lw_batch *batch, lw_error *err)
+static lw_status check_reads(const lw_align_run *run, lw_batch *batch, lw_error *err)
 {
+    batch->flagged = 0;
     for (int s = 0; s < 2; s++) {
         const lw_read_batch *reads = &batch->reads[s];
         for (int64_t i = 0; i < reads->n; i++) {
+            batch->flagged += run->kind == LW_RUN_READS && (reads->read[i].flag & BAM_FPAIRED);
             int32_t target_len = run->longest_ref;
             if (run->kind == LW_RUN_PAIRS)
                 target_len = batch->reads[1 - s].read[i].len;

@@ -51,6 +51,7 @@ typedef struct files {
     pthread_mutex_t lock; /* guards substitutions */
     lw_substitutions substitutions;
     lw_align_summary total;
+    int64_t flagged; /* reads flagged as paired that were aligned singly */
 } files;
 
 void lw_align_job_init(lw_align_job *job)
@@ -307,6 +308,7 @@ static lw_status write_batch(void *arg, void *item, lw_error *err)
     lw_batch *batch = item;
     for (int64_t c = 0; c < batch->n_chunks; c++)
         LW_TRY(f->sink->write(f->sink, &batch->chunk[c], err));
+    f->flagged += batch->flagged;
     f->total.reads += batch->total.reads;
     f->total.aligned += batch->total.aligned;
     f->total.letters += batch->total.letters;
@@ -480,6 +482,12 @@ static void report(files *f)
     if (sum.unnamed > 0)
         lw_say(host, LW_SAY_WARNING, "%lld read%s without a name: written as '*'", (long long)sum.unnamed,
                sum.unnamed == 1 ? "" : "s");
+    if (f->flagged > 0)
+        lw_say(
+            host, LW_SAY_WARNING,
+            "%lld reads are flagged as paired and were aligned each by itself, without mate fields: use -p "
+            "where mates stand side by side",
+            (long long)f->flagged);
     lw_warn_substitutions(host, &f->substitutions);
 }
 

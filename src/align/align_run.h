@@ -50,6 +50,7 @@ typedef struct lw_batch {
     lw_align_summary *part; /* one per chunk */
     int64_t n_chunks, chunk_capacity;
     lw_align_summary total; /* of this batch */
+    int64_t flagged;        /* reads flagged as paired that were aligned singly */
 } lw_batch;
 
 void lw_batch_free(lw_batch *batch);

@@ -8,6 +8,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -28,6 +29,7 @@ typedef struct samout {
     sam_hdr_t *header;
     char *read_group_id; /* NULL: none */
     htsFile *hts;        /* BAM and CRAM */
+    atomic_flag *said;   /* that a name looks like a header line; reached through a const self */
 } samout;
 
 /* ---- header ---------------------------------------------------------------------------------- */
@@ -453,6 +455,12 @@ static lw_status format_text(const lw_sink *sink, lw_chunk *chunk, const lw_alig
         if (!record)
             return lw_fail_memory(err, sizeof *record);
         LW_TRY(fill_record(self, chunk, read, k, record, err));
+        if (read->name[0] == '@' && !atomic_flag_test_and_set(self->said))
+            lw_say(self->o.host, LW_SAY_WARNING,
+                   "read names begin with '@' (%s): in SAM text other programs may take such a line for a "
+                   "header "
+                   "line; BAM has no such trouble",
+                   read->name);
         kstring_t *line = &chunk->scratch[0];
         if (sam_format1(self->header, record, line) < 0 || kputsn(line->s, line->l, &chunk->text) < 0 ||
             kputc('\n', &chunk->text) < 0)
@@ -549,12 +557,13 @@ static lw_status close_samout(lw_sink *sink, lw_status so_far, lw_error *err)
     }
     sam_hdr_destroy(self->header);
     free(self->read_group_id);
+    free(self->said);
     free(self);
     return so_far;
 }
 
-/* Gives the CRAM writer its references. Told their file's name, it would write that name over UR, and it may be
- * a temporary one; so another CRAM loads them, and the two share. */
+/* Gives the CRAM writer its references. Told their file's name, it would write that name over UR, and it may
+ * be a temporary one; so another CRAM loads them, and the two share. */
 static lw_status lend_references(samout *self, lw_error *err)
 {
     htsFile *lender = hts_open("/dev/null", "wc");
@@ -588,6 +597,12 @@ lw_status lw_samout_open(lw_sink **out, const lw_samout_options *options, lw_out
         return lw_fail_memory(err, sizeof *self);
     self->o = *options;
     self->file = file;
+    self->said = malloc(sizeof *self->said);
+    if (!self->said) {
+        free(self);
+        return lw_fail_memory(err, sizeof *self->said);
+    }
+    atomic_flag_clear(self->said);
     self->sink = (lw_sink){.format = format_records, .write = write_records, .close = close_samout};
     lw_status status = make_header(self, err);
     if (status == LW_OK && options->format == LW_FORMAT_SAM) {
