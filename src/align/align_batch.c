@@ -182,7 +182,7 @@ static lw_status check_reads(const lw_align_run *run, lw_batch *batch, lw_error 
                 return lw_check_range(&run->scoring, run->mode, reads->read[i].len, target_len,
                                       lw_read_where(run->reader[s], reads, i, where, sizeof where), err);
             bool is_target = run->kind == LW_RUN_PAIRS && s == 1;
-            if (run->limited_names && !is_target && reads->read[i].name_len > LW_BAM_NAME_MAX)
+            if (run->sam_records && !is_target && reads->read[i].name_len > LW_BAM_NAME_MAX)
                 return lw_fail(
                     err, LW_E_INPUT,
                     "%s: the read's name has %d letters, SAM and BAM hold at most %d: shorten it, or "
@@ -408,7 +408,8 @@ static lw_status pair_mates(lw_lane *lane, int64_t n_pairs, lw_error *err)
 /* Scratch of one formatting task. */
 typedef struct scratch {
     char *reversed[2]; /* reverse complements as text, one per mate */
-    int64_t reversed_capacity[2];
+    char *without_u[2];
+    int64_t reversed_capacity[2], without_u_capacity[2];
     uint8_t *codes;
     int64_t codes_capacity;
     lw_alignment *alignment[2];
@@ -422,6 +423,7 @@ static void free_scratch(scratch *s)
 {
     for (int m = 0; m < 2; m++) {
         free(s->reversed[m]);
+        free(s->without_u[m]);
         free(s->alignment[m]);
         free(s->split[m]);
     }
@@ -512,6 +514,21 @@ static lw_status fill_alignment(const lw_align_run *run, const lw_batch *batch, 
     return LW_OK;
 }
 
+/* BAM has no U and htslib would store an N. */
+static lw_status replace_u(const char *letters, int32_t n, char **buffer, int64_t *capacity, const char **out,
+                           lw_error *err)
+{
+    *out = letters;
+    if (!memchr(letters, 'U', (size_t)n) && !memchr(letters, 'u', (size_t)n))
+        return LW_OK;
+    LW_TRY(reserve(buffer, capacity, (int64_t)n + 1, 1, err));
+    for (int32_t i = 0; i < n; i++)
+        (*buffer)[i] = (letters[i] | 0x20) == 'u' ? 'T' : letters[i];
+    (*buffer)[n] = '\0';
+    *out = *buffer;
+    return LW_OK;
+}
+
 /* All alignments of one read; mate number m of its pair, 0 outside pairs. */
 static lw_status fill_read(const lw_lane *lane, const lw_batch *batch, const read_side *side, int64_t read,
                            scratch *s, int m, lw_aligned_read *out, lw_error *err)
@@ -540,6 +557,9 @@ static lw_status fill_read(const lw_lane *lane, const lw_batch *batch, const rea
                              .reversed = s->reversed[m],
                              .n = n,
                              .alignment = alignment};
+    if (run->sam_records && run->scoring.type == LW_DNA)
+        LW_TRY(replace_u(out->forward, in->len, &s->without_u[m], &s->without_u_capacity[m], &out->forward,
+                         err));
     return LW_OK;
 }
 
@@ -608,7 +628,7 @@ static lw_status format_pair(format_job *job, int64_t p, scratch *s, lw_chunk *c
         mate[m].mate = mate[1 - m].alignment;
         mate[m].mate_len = mate[1 - m].batch->read[mate[1 - m].index].len;
         mate[m].proper = proper;
-        if (run->limited_names) /* SAM gives both mates one name */
+        if (run->sam_records) /* SAM gives both mates one name */
             mate[m].name_len = lw_mate_name_length(mate[m].name, mate[m].name_len);
     }
     for (int m = 0; m < 2; m++) {

@@ -531,7 +531,7 @@ static void begin(files *f, const lw_align_job *job, const lw_host *host, lw_run
     f->run.insert = (lw_insert_range){job->insert_low, job->insert_high};
     f->run.split_matches = job->split_matches;
     f->run.drop_unmapped = job->drop_unmapped;
-    f->run.limited_names = job->format <= LW_FORMAT_CRAM;
+    f->run.sam_records = job->format <= LW_FORMAT_CRAM;
 }
 
 /* Ends the output and frees everything. */
@@ -585,7 +585,7 @@ lw_status lw_align_files(const lw_align_job *job, const lw_host *host, lw_align_
         if (f.run.refs->len[i] > f.run.longest_ref)
             f.run.longest_ref = f.run.refs->len[i];
     LW_TRY_END(open_readers(&f, err));
-    if (f.run.limited_names)
+    if (f.run.sam_records)
         LW_TRY_END(list_references(&f, err));
     LW_TRY_END(open_output(&f, err));
     f.run.sink = f.sink;

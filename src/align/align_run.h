@@ -34,8 +34,8 @@ typedef struct lw_align_run {
     lw_insert_range insert;
     bool split_matches;
     bool drop_unmapped;
-    bool limited_names; /* the format holds names of at most LW_BAM_NAME_MAX letters */
-    lw_refs *refs;      /* NULL for LW_RUN_PAIRS */
+    bool sam_records; /* SAM, BAM or CRAM: names of at most LW_BAM_NAME_MAX letters, one for both mates */
+    lw_refs *refs;    /* NULL for LW_RUN_PAIRS */
     lw_encoded ref_codes;
     int32_t longest_ref;
     lw_seqio *reader[2];

@@ -15,7 +15,7 @@ void lw_match_table_fill(lw_match_table *out, const lw_scoring *scoring)
         if (code == LW_NO_CODE)
             continue;
         if (scoring->type == LW_DNA) {
-            uint8_t bits = seq_nt16_table[byte];
+            uint8_t bits = seq_nt16_table[byte == 'U' || byte == 'u' ? 'T' : byte]; /* htslib: U is N */
             out->same_as[byte] = bits == 15 ? 0 : bits;
         } else {
             out->same_as[byte] = scoring->letter[code] == 'X' ? 0 : (uint8_t)(code + 1);

@@ -41,7 +41,8 @@ static row *read_rows(const char *path, int *n)
     return rows;
 }
 
-/* '=' and 'X' become M, and neighbours melt: for rows with letters N and X, which never count as equal here. */
+/* '=' and 'X' become M, and neighbours melt: for rows with letters N and X, which never count as equal here.
+ */
 static void merge_matches(const char *cigar, char *out)
 {
     long run = 0;
