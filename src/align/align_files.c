@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
 #include <htslib/hts.h>
 #include <htslib/khash_str2int.h>
 
@@ -365,12 +367,13 @@ static lw_status run_pipeline(files *f, lw_error *err)
 
 /* ---- inputs and outputs ---------------------------------------------------------------------- */
 
-/* What this file holds is a CRAM, or could be one for all that can be seen beforehand. */
+/* Whether this file is a CRAM, or could be one for all that can be seen without taking bytes out of a pipe. */
 static bool may_be_cram(const char *path, int64_t reference_letters)
 {
-    /* a pipe cannot be looked into; writing down a reference of this size costs a fraction of a second */
+    /* writing down a reference of this size costs a fraction of a second */
     const int64_t small_reference = 1 << 26;
-    if (strcmp(path, "-") == 0)
+    struct stat about;
+    if (strcmp(path, "-") == 0 || stat(path, &about) != 0 || !S_ISREG(about.st_mode))
         return reference_letters <= small_reference;
     char magic[4] = "";
     FILE *file = fopen(path, "rb");
