@@ -367,7 +367,8 @@ static lw_status run_pipeline(files *f, lw_error *err)
 
 /* ---- inputs and outputs ---------------------------------------------------------------------- */
 
-/* Whether this file is a CRAM, or could be one for all that can be seen without taking bytes out of a pipe. */
+/* Whether this file is a CRAM, or could be one for all that can be seen without taking bytes out of a pipe.
+ */
 static bool may_be_cram(const char *path, int64_t reference_letters)
 {
     /* writing down a reference of this size costs a fraction of a second */
