@@ -1,0 +1,597 @@
+/* search_cpu.c - the CPU search: one subject a lane, as narrow lanes as hold the scores, threads over pieces
+ * of the database.
+ *
+ * Passes. The first one walks the whole database in chunks, for packs of queries, in the narrowest lanes that
+ * the matrix fits. What it cannot hold (or, with a filter, what it lets through) goes on a list per query;
+ * the next passes walk those lists, in wider lanes each time, until nothing is left: 32 bits hold everything.
+ */
+#include "align/search_backend.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "align/search_cpu_kernels.h"
+#include "align/search_cpu_tuning.h"
+#include "align/search_top.h"
+#include "common/cpu.h"
+#include "common/fail.h"
+
+enum { WIDTH_8, WIDTH_16, WIDTH_32, N_WIDTHS };
+
+typedef struct cpu {
+    lw_search_setup setup;
+    const lw_search_kernels *kernels;
+    int narrowest; /* first width that the matrix and the penalties fit */
+    int8_t table[LW_MAX_LETTERS][3][LW_MAX_LETTERS];
+    int32_t *chunk; /* first subject of each chunk; one more at the end */
+    int64_t n_chunks;
+} cpu;
+
+/* ---- opening ------------------------------------------------------------------------------------------- */
+
+static const lw_search_kernels *kernels_of(lw_isa isa)
+{
+    switch (isa) {
+#if defined(__x86_64__)
+    case LW_ISA_AVX512BW:
+        return &lw_search_kernels_avx512bw;
+    case LW_ISA_AVX2:
+        return &lw_search_kernels_avx2;
+    case LW_ISA_SSE41:
+        return &lw_search_kernels_sse41;
+#elif defined(__aarch64__)
+    case LW_ISA_NEON:
+        return &lw_search_kernels_neon;
+#endif
+    case LW_ISA_PLAIN:
+        return &lw_search_kernels_plain;
+    default:
+        return NULL;
+    }
+}
+
+static void make_tables(cpu *c)
+{
+    const lw_scoring *sc = c->setup.scoring;
+    /* What lies beyond the end of a subject: low enough never to raise a score. */
+    int32_t low = 0, high = 0;
+    for (int q = 0; q < sc->n_letters; q++)
+        for (int t = 0; t < sc->n_letters; t++) {
+            int32_t s = sc->score[q * LW_MAX_LETTERS + t];
+            low = s < low ? s : low;
+            high = s > high ? s : high;
+        }
+    int32_t open_extend = sc->gap_open + sc->gap_extend;
+    c->narrowest = low >= INT8_MIN && high <= INT8_MAX && open_extend <= INT8_MAX ? WIDTH_8
+                   : open_extend <= INT16_MAX                                     ? WIDTH_16
+                                                                                  : WIDTH_32;
+    for (int q = 0; q < LW_MAX_LETTERS; q++)
+        for (int t = 0; t < LW_MAX_LETTERS; t++) {
+            int32_t s = q < sc->n_letters && t < sc->n_letters ? sc->score[q * LW_MAX_LETTERS + t] : INT8_MIN;
+            c->table[q][0][t] = (int8_t)(s & 0xff);
+            c->table[q][1][t] = (int8_t)(s >> 8 & 0xff);
+            c->table[q][2][t] = (int8_t)(s < 0 ? -1 : 0);
+        }
+}
+
+/* Chunks of at least so many letters, and long enough for the longest subject of each to hide among the other
+ * lanes. */
+static lw_status make_chunks(cpu *c, lw_error *err)
+{
+    const lw_database_view *db = c->setup.database;
+    int64_t capacity = 64, lanes = c->kernels->vector_bytes >> c->narrowest, n = 0;
+    int32_t *chunk = malloc((size_t)capacity * sizeof *chunk);
+    if (!chunk)
+        return lw_fail_memory(err, (size_t)capacity * sizeof *chunk);
+    int32_t at = 0;
+    while (at < db->n && db->len[at] > 0) { /* empty subjects come last and score 0 */
+        if (n + 2 > capacity) {
+            capacity *= 2;
+            int32_t *more = realloc(chunk, (size_t)capacity * sizeof *chunk);
+            if (!more) {
+                free(chunk);
+                return lw_fail_memory(err, (size_t)capacity * sizeof *chunk);
+            }
+            chunk = more;
+        }
+        chunk[n++] = at;
+        int64_t wanted = search_cpu_tuning.chunk_letters, letters = 0;
+        if (wanted < lanes * db->len[at])
+            wanted = lanes * db->len[at];
+        for (; at < db->n && db->len[at] > 0 && letters < wanted; at++)
+            letters += db->len[at];
+    }
+    chunk[n] = at;
+    c->chunk = chunk;
+    c->n_chunks = n;
+    return LW_OK;
+}
+
+static void cpu_close(void *context)
+{
+    cpu *c = context;
+    if (c)
+        free(c->chunk);
+    free(c);
+}
+
+static lw_status cpu_open(const lw_search_backend *self, void **context, const lw_search_setup *setup,
+                          lw_error *err)
+{
+    (void)self;
+    unsigned usable;
+    LW_TRY(lw_isa_usable(&usable, err));
+    cpu *c = calloc(1, sizeof *c);
+    if (!c)
+        return lw_fail_memory(err, sizeof *c);
+    c->setup = *setup;
+    for (int isa = 0; isa < LW_ISA_COUNT && !c->kernels; isa++)
+        if (usable & 1u << isa)
+            c->kernels = kernels_of((lw_isa)isa);
+    make_tables(c);
+    lw_status status = make_chunks(c, err);
+    if (status != LW_OK) {
+        free(c);
+        return status;
+    }
+    *context = c;
+    return LW_OK;
+}
+
+/* ---- plans ----------------------------------------------------------------------------------------------
+ */
+
+/* Memory that a worker keeps between its tasks. */
+typedef struct worker {
+    int64_t chunk; /* whose plan is laid out; -1: none */
+    lw_search_plan plan;
+    int64_t letters_capacity, events_capacity, subjects_capacity, rows_capacity, scores_capacity;
+    int32_t *subjects; /* of the plan */
+    int32_t *first_block;
+    uint8_t *columns;
+    int32_t *scores;
+    _Alignas(LW_SEARCH_VEC_MAX) uint8_t profile[LW_MAX_LETTERS * LW_SEARCH_COLUMNS * LW_SEARCH_VEC_MAX];
+} worker;
+
+static lw_status reserve(void *array, int64_t *capacity, int64_t wanted, size_t each, lw_error *err)
+{
+    void **at = array;
+    if (wanted <= *capacity && *at)
+        return LW_OK;
+    size_t bytes = ((size_t)wanted * each / LW_SEARCH_VEC_MAX + 1) * LW_SEARCH_VEC_MAX;
+    free(*at);
+    *at = aligned_alloc(LW_SEARCH_VEC_MAX, bytes);
+    if (!*at) {
+        *capacity = 0;
+        return lw_fail_memory(err, bytes);
+    }
+    *capacity = wanted;
+    return LW_OK;
+}
+
+static int32_t blocks_of(int32_t len)
+{
+    return (len - 1) / LW_SEARCH_COLUMNS + 1;
+}
+
+/* Lays n subjects out over the lanes: each goes to the lane that is free first. */
+static lw_status lay_out(const cpu *c, worker *w, int width, const int32_t *subjects, int64_t n,
+                         lw_error *err)
+{
+    const lw_database_view *db = c->setup.database;
+    int vector = c->kernels->vector_bytes, lanes = vector >> width;
+    lw_search_plan *plan = &w->plan;
+    int32_t free_at[LW_SEARCH_VEC_MAX] = {0}, last[LW_SEARCH_VEC_MAX];
+    LW_TRY(reserve(&plan->events, &w->events_capacity, n + lanes, sizeof *plan->events, err));
+    plan->n_events = 0;
+    for (int lane = 0; lane < lanes; lane++)
+        last[lane] = -1;
+    for (int64_t i = 0; i < n; i++) {
+        int lane = 0;
+        for (int l = 1; l < lanes; l++)
+            lane = free_at[l] < free_at[lane] ? l : lane;
+        plan->events[plan->n_events++] =
+            (lw_search_event){.block = free_at[lane], .lane = lane, .done = last[lane], .next = (int32_t)i};
+        last[lane] = (int32_t)i;
+        free_at[lane] += blocks_of(db->len[subjects[i]]);
+    }
+    plan->n_blocks = 0;
+    for (int lane = 0; lane < lanes; lane++)
+        plan->n_blocks = free_at[lane] > plan->n_blocks ? free_at[lane] : plan->n_blocks;
+    int64_t bytes = plan->n_blocks * LW_SEARCH_COLUMNS * vector;
+    LW_TRY(reserve(&plan->letters, &w->letters_capacity, bytes, 1, err));
+    memset(plan->letters, LW_DATABASE_PAD, (size_t)bytes);
+    for (int64_t e = 0; e < plan->n_events; e++) {
+        const lw_search_event *event = &plan->events[e];
+        int32_t subject = subjects[event->next], len = db->len[subject];
+        const uint8_t *codes = db->codes + db->start[subject];
+        uint8_t *to =
+            plan->letters + (int64_t)event->block * LW_SEARCH_COLUMNS * vector + (event->lane << width);
+        for (int32_t k = 0; k < len; k++, to += vector)
+            memset(to, codes[k] & (LW_MAX_LETTERS - 1), (size_t)1 << width);
+    }
+    for (int lane = 0; lane < lanes; lane++)
+        plan->events[plan->n_events++] =
+            (lw_search_event){.block = (int32_t)plan->n_blocks, .lane = lane, .done = last[lane], .next = -1};
+    return LW_OK;
+}
+
+/* ---- one search() call ------------------------------------------------------------------------------------
+ */
+
+/* Consecutive queries that are scored together. */
+typedef struct pack {
+    int32_t first, n; /* within `queries` of the call */
+    int32_t letters;
+} pack;
+
+typedef struct list {
+    int32_t *subject;
+    int64_t n, capacity;
+} list;
+
+/* Part of a list: a task of the later passes. */
+typedef struct piece {
+    int32_t query;
+    int64_t from, to;
+} piece;
+
+typedef struct search_call {
+    const cpu *cpu;
+    const lw_search_request *request;
+    int width; /* of this pass */
+    bool filtering;
+    worker *workers;
+    int32_t *query; /* those that are not empty, longest first */
+    int64_t n_queries;
+    pack *packs;
+    int64_t n_packs;
+    lw_top *tops;        /* by query of the request, as everything below */
+    list *lists, *later; /* subjects of this pass and of the next */
+    piece *pieces;
+    int64_t n_pieces;
+    pthread_mutex_t lock; /* guards tops, later and what follows */
+    int64_t filtered, rescued;
+} search_call;
+
+static lw_status put_on_list(list *l, int32_t subject, lw_error *err)
+{
+    if (l->n == l->capacity) {
+        int64_t capacity = l->capacity ? 2 * l->capacity : 64;
+        int32_t *more = realloc(l->subject, (size_t)capacity * sizeof *more);
+        if (!more)
+            return lw_fail_memory(err, (size_t)capacity * sizeof *more);
+        l->subject = more;
+        l->capacity = capacity;
+    }
+    l->subject[l->n++] = subject;
+    return LW_OK;
+}
+
+/* What becomes of a score; the caller holds the lock. */
+static lw_status file_score(search_call *call, int32_t query, int32_t subject, int32_t score, lw_error *err)
+{
+    if (call->filtering)
+        return put_on_list(&call->later[query], subject, err);
+    if (score == LW_SEARCH_OVERFLOW) {
+        call->rescued++;
+        return put_on_list(&call->later[query], subject, err);
+    }
+    return lw_top_add(&call->tops[query], (lw_search_hit){.score = score, .subject = subject},
+                      call->request->top_n, call->cpu->setup.database->order, err);
+}
+
+/* Files the scores of n subjects against the queries of a task. What falls short (most of them) is sorted out
+ * before the lock is taken. */
+static lw_status file_scores(search_call *call, const int32_t *queries, int32_t n_queries, const int32_t *subjects,
+                             int64_t n, int32_t *scores, lw_error *err)
+{
+    enum { SHORT = -2 };
+    int64_t n_short = 0;
+    for (int32_t q = 0; q < n_queries; q++) {
+        int32_t least = call->request->min_score[queries[q]];
+        if (call->filtering) {
+            least = call->request->filter[queries[q]];
+        } else {
+            pthread_mutex_lock(&call->lock);
+            least = call->tops[queries[q]].min_score;
+            pthread_mutex_unlock(&call->lock);
+        }
+        for (int64_t i = 0; i < n; i++) {
+            int32_t *score = &scores[i * n_queries + q];
+            if (*score < least && *score != LW_SEARCH_OVERFLOW) {
+                *score = SHORT;
+                n_short++;
+            }
+        }
+    }
+    if (n_short == n * n_queries && !call->filtering)
+        return LW_OK;
+    lw_status status = LW_OK;
+    pthread_mutex_lock(&call->lock);
+    if (call->filtering)
+        call->filtered += n_short;
+    for (int32_t q = 0; q < n_queries && status == LW_OK; q++)
+        for (int64_t i = 0; i < n && status == LW_OK; i++)
+            if (scores[i * n_queries + q] != SHORT)
+                status = file_score(call, queries[q], subjects[i], scores[i * n_queries + q], err);
+    pthread_mutex_unlock(&call->lock);
+    return status;
+}
+
+/* Runs a kernel over the plan of the worker. */
+static lw_status score(search_call *call, worker *w, const int32_t *queries, int32_t n_queries, int64_t n_subjects,
+                       lw_error *err)
+{
+    const lw_seqs *all = call->request->queries;
+    const cpu *c = call->cpu;
+    int32_t *len = malloc((size_t)n_queries * sizeof *len);
+    int64_t letters = 0;
+    for (int32_t q = 0; q < n_queries; q++)
+        letters += all->len[queries[q]];
+    uint8_t *codes = malloc((size_t)letters + 1);
+    lw_status status = LW_OK;
+    if (!len || !codes) {
+        status = lw_fail_memory(err, (size_t)letters);
+        goto end;
+    }
+    uint8_t used[LW_MAX_LETTERS], seen[LW_MAX_LETTERS] = {0};
+    int32_t n_used = 0;
+    letters = 0;
+    for (int32_t q = 0; q < n_queries; q++) {
+        len[q] = all->len[queries[q]];
+        memcpy(codes + letters, all->codes + all->start[queries[q]], (size_t)len[q]);
+        letters += len[q];
+    }
+    for (int64_t k = 0; k < letters; k++)
+        seen[codes[k]] = 1;
+    for (int code = 0; code < LW_MAX_LETTERS; code++)
+        if (seen[code])
+            used[n_used++] = (uint8_t)code;
+    /* two vectors a letter, and behind them one a query */
+    LW_TRY_END(reserve(&w->columns, &w->rows_capacity, 2 * letters + n_queries,
+                       (size_t)c->kernels->vector_bytes, err));
+    LW_TRY_END(reserve(&w->scores, &w->scores_capacity, n_subjects * n_queries, sizeof *w->scores, err));
+    lw_search_job job = {.n_queries = n_queries,
+                         .len = len,
+                         .codes = codes,
+                         .n_used = n_used,
+                         .used = used,
+                         .table = c->table,
+                         .open_extend = c->setup.scoring->gap_open + c->setup.scoring->gap_extend,
+                         .extend = c->setup.scoring->gap_extend,
+                         .plan = &w->plan,
+                         .columns = w->columns,
+                         .profile = w->profile,
+                         .best = w->columns + 2 * letters * c->kernels->vector_bytes,
+                         .scores = w->scores};
+    (call->filtering ? c->kernels->gapless : c->kernels->score)[call->width](&job);
+end:
+    free(len), free(codes);
+    return status;
+}
+
+/* The first pass: a chunk of the database against a pack of queries. */
+static lw_status chunk_task(void *arg, int64_t i, int number, lw_error *err)
+{
+    search_call *call = arg;
+    const cpu *c = call->cpu;
+    worker *w = &call->workers[number];
+    int64_t chunk = i / call->n_packs;
+    const pack *p = &call->packs[i % call->n_packs];
+    if (lw_stopped(c->setup.host))
+        return lw_fail(err, LW_E_INTERRUPTED, "interrupted");
+    int32_t first = c->chunk[chunk];
+    int64_t n = c->chunk[chunk + 1] - first;
+    if (w->chunk != chunk) {
+        w->chunk = -1;
+        LW_TRY(reserve(&w->subjects, &w->subjects_capacity, n, sizeof *w->subjects, err));
+        for (int64_t k = 0; k < n; k++)
+            w->subjects[k] = first + (int32_t)k;
+        LW_TRY(lay_out(c, w, call->width, w->subjects, n, err));
+        w->chunk = chunk;
+    }
+    LW_TRY(score(call, w, call->query + p->first, p->n, n, err));
+    LW_TRY(file_scores(call, call->query + p->first, p->n, w->subjects, n, w->scores, err));
+    if (call->request->advance) {
+        double letters = 0;
+        for (int64_t k = 0; k < n; k++)
+            letters += c->setup.database->len[first + k];
+        pthread_mutex_lock(&call->lock);
+        call->request->advance(call->request->user, letters * p->letters);
+        pthread_mutex_unlock(&call->lock);
+    }
+    return LW_OK;
+}
+
+/* Later passes: part of a query's list. */
+static lw_status piece_task(void *arg, int64_t i, int number, lw_error *err)
+{
+    search_call *call = arg;
+    const cpu *c = call->cpu;
+    worker *w = &call->workers[number];
+    const piece *p = &call->pieces[i];
+    if (lw_stopped(c->setup.host))
+        return lw_fail(err, LW_E_INTERRUPTED, "interrupted");
+    const int32_t *subjects = call->lists[p->query].subject + p->from;
+    int64_t n = p->to - p->from;
+    w->chunk = -1;
+    LW_TRY(lay_out(c, w, call->width, subjects, n, err));
+    LW_TRY(score(call, w, &p->query, 1, n, err));
+    return file_scores(call, &p->query, 1, subjects, n, w->scores, err);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Makes the lists of the next pass this one's, and cuts them. false: there is nothing left to do. */
+static lw_status next_lists(search_call *call, bool *more, lw_error *err)
+{
+    int64_t n = call->request->queries->n, n_pieces = 0;
+    const int64_t most = search_cpu_tuning.list_subjects;
+    list *lists = call->lists;
+    call->lists = call->later;
+    call->later = lists;
+    for (int64_t q = 0; q < n; q++) {
+        call->later[q].n = 0;
+        n_pieces += (call->lists[q].n + most - 1) / most;
+    }
+    *more = n_pieces > 0;
+    if (n_pieces == 0)
+        return LW_OK;
+    free(call->pieces);
+    call->pieces = malloc((size_t)n_pieces * sizeof *call->pieces);
+    if (!call->pieces)
+        return lw_fail_memory(err, (size_t)n_pieces * sizeof *call->pieces);
+    call->n_pieces = 0;
+    for (int64_t q = 0; q < n; q++) {
+        list *l = &call->lists[q];
+        /* as the view has them: longest first */
+        if (l->n)
+            qsort(l->subject, (size_t)l->n, sizeof *l->subject, ascending);
+        for (int64_t from = 0; from < l->n; from += most)
+            call->pieces[call->n_pieces++] =
+                (piece){.query = (int32_t)q, .from = from, .to = from + most < l->n ? from + most : l->n};
+    }
+    return LW_OK;
+}
+
+/* Queries in the order given, without the empty ones, in packs. */
+static lw_status make_packs(search_call *call, lw_error *err)
+{
+    const lw_seqs *queries = call->request->queries;
+    size_t n = (size_t)queries->n + 1;
+    call->query = malloc(n * sizeof *call->query);
+    call->packs = malloc(n * sizeof *call->packs);
+    call->tops = calloc(n, sizeof *call->tops);
+    call->lists = calloc(n, sizeof *call->lists);
+    call->later = calloc(n, sizeof *call->later);
+    int threads = lw_pool_threads(call->cpu->setup.pool);
+    call->workers = aligned_alloc(LW_SEARCH_VEC_MAX, (size_t)threads * sizeof *call->workers);
+    if (!call->query || !call->packs || !call->tops || !call->lists || !call->later || !call->workers)
+        return lw_fail_memory(err, n * sizeof *call->tops);
+    memset(call->workers, 0, (size_t)threads * sizeof *call->workers);
+    for (int t = 0; t < threads; t++)
+        call->workers[t].chunk = -1;
+    pack *p = NULL;
+    for (int64_t q = 0; q < queries->n; q++) {
+        call->tops[q].min_score = call->request->min_score[q];
+        int32_t len = queries->len[q];
+        if (len == 0)
+            continue;
+        if (!p || p->n == search_cpu_tuning.pack_queries ||
+            (int64_t)p->letters + len > search_cpu_tuning.pack_letters) {
+            p = &call->packs[call->n_packs++];
+            *p = (pack){.first = (int32_t)call->n_queries};
+        }
+        call->query[call->n_queries++] = (int32_t)q;
+        p->n++;
+        p->letters += len;
+    }
+    return LW_OK;
+}
+
+static void free_call(search_call *call)
+{
+    if (call->workers)
+        for (int t = 0; t < lw_pool_threads(call->cpu->setup.pool); t++) {
+            worker *w = &call->workers[t];
+            free(w->plan.letters), free(w->plan.events), free(w->subjects), free(w->columns), free(w->scores);
+        }
+    for (int64_t q = 0; q < call->request->queries->n; q++) {
+        if (call->tops)
+            free(call->tops[q].hits);
+        if (call->lists)
+            free(call->lists[q].subject);
+        if (call->later)
+            free(call->later[q].subject);
+    }
+    free(call->workers), free(call->query), free(call->packs), free(call->tops), free(call->lists),
+        free(call->later);
+    free(call->pieces);
+    pthread_mutex_destroy(&call->lock);
+}
+
+/* Whether the lanes of this width can tell that the filter's threshold is reached. */
+static bool filter_fits(const search_call *call)
+{
+    static const int32_t holds[N_WIDTHS] = {UINT8_MAX, UINT16_MAX, INT32_MAX};
+    for (int64_t q = 0; q < call->n_queries; q++)
+        if (call->request->filter[call->query[q]] > holds[call->width])
+            return false;
+    return true;
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static lw_status cpu_search(void *context, const lw_search_request *request, const lw_search_result *out,
+                            lw_error *err)
+{
+    const cpu *c = context;
+    const lw_database_view *db = c->setup.database;
+    search_call state = {.cpu = c, .request = request, .width = c->narrowest, .filtering = request->filter != NULL};
+    lw_status status = LW_OK;
+    double started = now();
+    pthread_mutex_init(&state.lock, NULL);
+    LW_TRY_END(make_packs(&state, err));
+    while (state.filtering && !filter_fits(&state))
+        state.width++;
+    LW_TRY_END(lw_pool_for(c->setup.pool, c->n_chunks * state.n_packs, chunk_task, &state, err));
+    if (state.filtering) { /* what passed is scored from the narrowest lanes on */
+        state.filtering = false;
+        state.width = c->narrowest - 1;
+    }
+    for (;;) {
+        bool more;
+        LW_TRY_END(next_lists(&state, &more, err));
+        if (!more)
+            break;
+        state.width++;
+        LW_TRY_END(lw_pool_for(c->setup.pool, state.n_pieces, piece_task, &state, err));
+    }
+    for (int64_t q = 0; q < request->queries->n; q++) {
+        lw_top *top = &state.tops[q];
+        out->n_hits[q] = lw_top_sort(top->hits, top->n, request->top_n, db->order);
+        if (out->n_hits[q])
+            memcpy(out->hits + q * out->stride, top->hits, (size_t)out->n_hits[q] * sizeof *top->hits);
+    }
+    if (request->counts) {
+        int64_t letters = 0;
+        for (int64_t q = 0; q < request->queries->n; q++)
+            letters += request->queries->len[q];
+        int64_t n_empty = db->n - c->chunk[c->n_chunks]; /* they pass no filter */
+        for (int64_t q = 0; q < request->queries->n; q++)
+            if (request->filter && request->filter[q] > 0)
+                request->counts->filtered += request->queries->len[q] == 0 ? db->n : n_empty;
+        request->counts->pairs += request->queries->n * db->n;
+        request->counts->cells += letters * db->letters;
+        request->counts->filtered += state.filtered;
+        request->counts->rescued += state.rescued;
+        request->counts->busy_seconds += now() - started;
+    }
+end:
+    free_call(&state);
+    return status;
+}
+
+const lw_search_backend lw_search_cpu = {
+    .base = {.name = "cpu",
+             .what = "SIMD lanes of 8, 16 and 32 bits, one subject a lane, all threads",
+             .usable = lw_backend_always,
+             .rank = lw_backend_rank_cpu},
+    .batch_letters = 1 << 16,
+    .open = cpu_open,
+    .search = cpu_search,
+    .close = cpu_close,
+};

@@ -1,0 +1,23 @@
+/* search_cpu_isa.c - the search kernels of one instruction set. Compiled once per instruction set
+ * (CMakeLists.txt of this folder) with LW_ISA_NAME set to its name. */
+#include "align/search_cpu_kernels.h"
+
+#include <stddef.h>
+
+#include "common/simd_saturating.h"
+
+#define LANE_BITS 8
+#include "align/search_cpu_lanes.h"
+#define LANE_BITS 16
+#include "align/search_cpu_lanes.h"
+#define LANE_BITS 32
+#include "align/search_cpu_lanes.h"
+
+#define ISA_PASTE(a, b) a##b
+#define ISA_TABLE(name) ISA_PASTE(lw_search_kernels_, name)
+
+const lw_search_kernels ISA_TABLE(LW_ISA_NAME) = {
+    .vector_bytes = LW_VEC_BYTES,
+    .score = {score_8, score_16, score_32},
+    .gapless = {gapless_8, gapless_16, gapless_32},
+};

@@ -1,0 +1,60 @@
+/* search_cpu_kernels.h - the vector kernels of the CPU search, one table per instruction set.
+ *
+ * Every lane of a vector aligns a subject of its own with the same query. A plan lays the letters of many
+ * subjects out for that: where a subject ends the next one begins in the same lane, so that lanes stay busy
+ * whatever the lengths. */
+#ifndef LW_SEARCH_CPU_KERNELS_H
+#define LW_SEARCH_CPU_KERNELS_H
+
+#include <stdint.h>
+#include "lanewise/align.h"
+
+enum {
+    LW_SEARCH_COLUMNS = 4,  /* subject letters that a pass over the query takes at once */
+    LW_SEARCH_VEC_MAX = 64, /* bytes of the widest vector, and alignment of all vector memory */
+    LW_SEARCH_OVERFLOW = -1 /* in place of a score that the lane could not hold */
+};
+
+/* At block `block` the lane has finished `done` and begins `next`: indices of subjects in the plan, -1: none.
+ */
+typedef struct lw_search_event {
+    int32_t block, lane, done, next;
+} lw_search_event;
+
+typedef struct lw_search_plan {
+    int64_t n_blocks; /* of LW_SEARCH_COLUMNS letters a lane */
+    uint8_t *letters; /* [block][column] vectors: every byte of a lane is its letter, LW_DATABASE_PAD where
+                         none is */
+    int64_t n_events; /* by block; those of block n_blocks end what is left */
+    lw_search_event *events;
+} lw_search_plan;
+
+/* Queries against a plan. */
+typedef struct lw_search_job {
+    int32_t n_queries;
+    const int32_t *len; /* of query q; their codes stand back to back */
+    const uint8_t *codes;
+    int32_t n_used; /* codes that occur in the queries */
+    const uint8_t *used;
+    /* Scores of a query code against the 32 subject codes: their bytes, lowest first (the third is the sign).
+     */
+    const int8_t (*table)[3][LW_MAX_LETTERS];
+    int32_t open_extend, extend;
+    const lw_search_plan *plan;
+    uint8_t *columns; /* scratch: two vectors for each letter of the queries */
+    uint8_t *profile; /* scratch: LW_SEARCH_COLUMNS vectors for each of 32 codes */
+    uint8_t *best;    /* scratch: a vector for each query */
+    int32_t *scores;  /* out: [subject of the plan * n_queries + query], or LW_SEARCH_OVERFLOW */
+} lw_search_job;
+
+typedef struct lw_search_kernels {
+    int vector_bytes;
+    /* index 0, 1, 2: lanes of 8, 16, 32 bits */
+    void (*score[3])(const lw_search_job *job);
+    void (*gapless[3])(const lw_search_job *job); /* best score without gaps */
+} lw_search_kernels;
+
+extern const lw_search_kernels lw_search_kernels_avx512bw, lw_search_kernels_avx2, lw_search_kernels_sse41,
+    lw_search_kernels_neon, lw_search_kernels_plain;
+
+#endif

@@ -1,0 +1,17 @@
+/* search_cpu_tuning.h - numbers that only change the speed of the CPU search, and what they were chosen by.
+ */
+#ifndef LW_SEARCH_CPU_TUNING_H
+#define LW_SEARCH_CPU_TUNING_H
+
+typedef struct lw_search_cpu_tuning {
+    int chunk_letters; /* subject letters of a plan, at least: its letters and the scores stay in the
+                          second-level cache, and what lanes idle at its end is small against it */
+    int pack_letters;  /* query letters that are scored together: two vectors for each */
+    int pack_queries;  /* queries of a pack, at most */
+    int list_subjects; /* subjects of a plan in the wider passes */
+} lw_search_cpu_tuning;
+
+static const lw_search_cpu_tuning search_cpu_tuning = {
+    .chunk_letters = 256 << 10, .pack_letters = 512, .pack_queries = 32, .list_subjects = 512};
+
+#endif
