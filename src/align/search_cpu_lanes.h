@@ -61,7 +61,7 @@ LW_SIMD void NAME(make_profile)(const lw_search_job *job, int64_t block)
  * s. */
 #define CELL(c, f)                                                                                           \
     h = LANE(adds)(d##c, lw_load(row + c * LW_VEC_BYTES));                                                   \
-    h = LANE(max)(LANE(max)(h, e), f);                                                                       \
+    h = LANE(max)(LANE(max)(h, f), e);                                                                       \
     s = LANE(max)(s, h);                                                                                     \
     t = LANE(subs)(h, open_extend);                                                                          \
     e = LANE(max)(LANE(subs)(e, extend), t);                                                                 \
@@ -73,15 +73,16 @@ LW_SIMD void NAME(score_block)(const lw_search_job *job, int64_t block, int begi
 {
     const lw_vec lowest = LANE(set1)(LOWEST), open_extend = LANE(set1)(job->open_extend),
                  extend = LANE(set1)(job->extend);
-    const uint8_t *codes = job->codes;
+    const uint8_t *codes = job->codes, *profile = job->profile;
     uint8_t *column = job->columns;
     NAME(make_profile)(job, block);
     for (int32_t q = 0; q < job->n_queries; q++) {
         lw_vec d0 = lowest, d1 = lowest, d2 = lowest, d3 = lowest;
         lw_vec f0 = lowest, f1 = lowest, f2 = lowest, f3 = lowest;
         lw_vec s = lw_load(job->best + q * LW_VEC_BYTES);
+#pragma GCC unroll 2
         for (const uint8_t *end = codes + job->len[q]; codes < end; codes++, column += 2 * LW_VEC_BYTES) {
-            const uint8_t *row = job->profile + *codes * LW_SEARCH_COLUMNS * LW_VEC_BYTES;
+            const uint8_t *row = profile + *codes * LW_SEARCH_COLUMNS * LW_VEC_BYTES;
             lw_vec left = lw_load(column), e = lw_load(column + LW_VEC_BYTES), h, t;
             if (begins) {
                 left = LANE(min)(left, keep);
