@@ -528,8 +528,10 @@ static lw_status read_bam(lw_seqio *r, lw_read_batch *b, lw_read *read, bool *go
                                    (long long)in->hts->lineno,
                                    sam_hdr_nref(in->header) == 0 ? " (its header has no @SQ lines)" : "");
             return fail_record(r, b, err, "it cannot be decoded: the file is cut short or damaged%s",
-                               in->kind == LW_FILE_CRAM ? ", or its reference sequences are not at hand"
-                                                        : "");
+                               in->kind == LW_FILE_CRAM
+                                   ? ", or it was written with another reference: convert it to "
+                                     "BAM first, or name that reference in REF_PATH"
+                                   : "");
         }
         if (ret < 0)
             break;
