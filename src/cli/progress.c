@@ -41,7 +41,7 @@ void progress_rate(char *text, size_t size, double amount, double seconds, const
     }
     char number[32];
     scaled(number, sizeof number, rate);
-    snprintf(text, size, "%s%s%s/s", number, strpbrk(number, "kMGTP") || !unit ? "" : " ", unit ? unit : "");
+    snprintf(text, size, "%s %s/s", number, unit ? unit : "items");
 }
 
 static void duration(char *text, size_t size, double seconds)
