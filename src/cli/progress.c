@@ -24,7 +24,11 @@ static void scaled(char *text, size_t size, double value)
         value /= 1000;
         scale++;
     }
-    snprintf(text, size, value >= 100 ? "%.0f%s" : value >= 10 ? "%.1f%s" : "%.2f%s", value, scales[scale]);
+    snprintf(text, size,
+             value >= 100 || (scale == 0 && value == (double)(long)value) ? "%.0f%s"
+             : value >= 10                                                ? "%.1f%s"
+                                                                          : "%.2f%s",
+             value, scales[scale]);
 }
 
 void progress_rate(char *text, size_t size, double amount, double seconds, const char *unit)
