@@ -5,6 +5,7 @@
 #include "lanewise/align.h"
 #include "lanewise/backends.h"
 #include "lanewise/search.h"
+#include "lanewise/paths.h"
 #include "lanewise/status.h"
 
 #ifdef __cplusplus

@@ -19,6 +19,7 @@ static const command commands[] = {
     {"pairs", cmd_pairs, "align the n-th sequence of one file with the n-th of another"},
     {"search", cmd_search, "every query against every sequence of a database"},
     {"makedb", cmd_makedb, "pack a database for search"},
+    {"apsp", cmd_apsp, "all-pairs shortest paths of a graph"},
     {"devices", cmd_devices, "show devices, backends and what auto would choose"},
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };

@@ -1,0 +1,121 @@
+/* lines.c - reading lines through zlib. */
+#include "paths/lines.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/fail.h"
+
+enum { LW_LINES_CHUNK = 1 << 20 };
+
+lw_status lw_lines_open(lw_lines *l, const char *path, lw_error *err)
+{
+    bool is_stdin = strcmp(path, "-") == 0;
+    *l = (lw_lines){.name = is_stdin ? "standard input" : path};
+    errno = 0;
+    l->file = is_stdin ? gzdopen(dup(STDIN_FILENO), "rb") : gzopen(path, "rb");
+    if (!l->file)
+        return lw_fail(err, LW_E_IO, "%s: %s", l->name, errno ? strerror(errno) : "out of memory");
+    gzbuffer(l->file, 1 << 17);
+    l->capacity = 2 * LW_LINES_CHUNK;
+    l->buffer = malloc(l->capacity + 1);
+    if (!l->buffer) {
+        gzclose(l->file);
+        return lw_fail_memory(err, l->capacity);
+    }
+    return LW_OK;
+}
+
+/* Adds a chunk behind buffer[end]. */
+static lw_status fill(lw_lines *l, lw_error *err)
+{
+    if (l->begin > 0) {
+        memmove(l->buffer, l->buffer + l->begin, l->end - l->begin);
+        l->end -= l->begin;
+        l->begin = 0;
+    }
+    if (l->capacity - l->end < LW_LINES_CHUNK) {
+        char *larger = realloc(l->buffer, 2 * l->capacity + 1);
+        if (!larger)
+            return lw_fail_memory(err, 2 * l->capacity);
+        l->buffer = larger;
+        l->capacity *= 2;
+    }
+    int got = gzread(l->file, l->buffer + l->end, LW_LINES_CHUNK);
+    int code = Z_OK;
+    const char *reason = gzerror(l->file, &code);
+    if (got < 0 || code == Z_BUF_ERROR) {
+        if (code == Z_ERRNO)
+            return lw_fail(err, LW_E_IO, "%s: reading failed: %s", l->name, strerror(errno));
+        return lw_fail(err, LW_E_INPUT, "%s: gzip data damaged or cut short (%s); fetch the file again",
+                       l->name, reason);
+    }
+    l->at_end = got == 0;
+    l->end += (size_t)got;
+    return LW_OK;
+}
+
+lw_status lw_lines_peek(lw_lines *l, char *bytes, size_t n, size_t *got, lw_error *err)
+{
+    if (l->end == 0)
+        LW_TRY(fill(l, err));
+    *got = n < l->end ? n : l->end;
+    memcpy(bytes, l->buffer, *got);
+    return LW_OK;
+}
+
+lw_status lw_lines_next(lw_lines *l, char **line, lw_error *err)
+{
+    size_t searched = l->begin;
+    char *end;
+    while ((end = memchr(l->buffer + searched, '\n', l->end - searched)) == NULL && !l->at_end) {
+        size_t have = l->end - l->begin;
+        LW_TRY(fill(l, err));
+        searched = l->begin + have;
+    }
+    if (!end) {
+        if (l->begin == l->end) {
+            *line = NULL;
+            return LW_OK;
+        }
+        end = l->buffer + l->end; /* no newline after the last line; the buffer has a byte to spare */
+    }
+    char *start = l->buffer + l->begin;
+    size_t next = (size_t)(end - l->buffer) + 1;
+    l->begin = next < l->end ? next : l->end;
+    l->number++;
+    if (memchr(start, '\0', (size_t)(end - start)))
+        return lw_fail(err, LW_E_INPUT, "%s: line %lld: a zero byte; this is not a text file", l->name,
+                       (long long)l->number);
+    if (end > start && end[-1] == '\r')
+        end--;
+    *end = '\0';
+    *line = start;
+    return LW_OK;
+}
+
+void lw_lines_close(lw_lines *l)
+{
+    if (l->file)
+        gzclose(l->file);
+    free(l->buffer);
+    l->file = NULL;
+    l->buffer = NULL;
+}
+
+lw_status lw_lines_bad(const lw_lines *l, const char *text, lw_error *err, const char *format, ...)
+{
+    char what[400];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    if (!text)
+        return lw_fail(err, LW_E_INPUT, "%s: line %lld: %s", l->name, (long long)l->number, what);
+    return lw_fail(err, LW_E_INPUT, "%s: line %lld: %s, found '%.100s%s'", l->name, (long long)l->number,
+                   what, text, strlen(text) > 100 ? "..." : "");
+}

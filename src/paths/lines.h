@@ -1,0 +1,35 @@
+/* lines.h - text files line by line, plain or gzip (bgzip too), with the position for messages. */
+#ifndef LW_LINES_H
+#define LW_LINES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <zlib.h>
+#include "lanewise/status.h"
+
+typedef struct lw_lines lw_lines;
+struct lw_lines {
+    const char *name; /* for messages */
+    gzFile file;
+    char *buffer;
+    size_t capacity, begin, end; /* bytes not delivered yet: begin .. end - 1 */
+    bool at_end;
+    int64_t number; /* of the line delivered last, 1-based */
+};
+
+/* "-": standard input. LW_E_IO, LW_E_NOMEM. */
+lw_status lw_lines_open(lw_lines *lines, const char *path, lw_error *err);
+/* *line := the next line without its end (LF or CR LF), NUL-terminated, the caller's until the next call, who
+ * may write to it; NULL at the end of the file. LW_E_IO; LW_E_INPUT: damaged or truncated gzip, or a NUL
+ * byte. */
+lw_status lw_lines_next(lw_lines *lines, char **line, lw_error *err);
+/* The first bytes of the file, before any line was taken: up to n. */
+lw_status lw_lines_peek(lw_lines *lines, char *bytes, size_t n, size_t *got, lw_error *err);
+void lw_lines_close(lw_lines *lines);
+
+/* LW_E_INPUT "FILE: line N: ..., found 'TEXT'"; text may be NULL. */
+lw_status lw_lines_bad(const lw_lines *lines, const char *text, lw_error *err, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+#endif

@@ -1,0 +1,129 @@
+/* matout.c - distance matrices to files. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/fail.h"
+#include "common/npy.h"
+#include "common/outfile.h"
+#include "paths/graph.h"
+
+static const lw_dtype dtype_of[] = {
+    [LW_PATHS_S32] = LW_I32, [LW_PATHS_S64] = LW_I64, [LW_PATHS_F32] = LW_F32, [LW_PATHS_F64] = LW_F64};
+
+/* PATH with ".npy" replaced by `suffix`, or with it behind. malloc'ed. */
+static char *beside(const char *path, const char *suffix)
+{
+    size_t n = strlen(path);
+    if (n > 4 && strcmp(path + n - 4, ".npy") == 0)
+        n -= 4;
+    char *name = malloc(n + strlen(suffix) + 1);
+    if (name) {
+        memcpy(name, path, n);
+        strcpy(name + n, suffix);
+    }
+    return name;
+}
+
+/* A stream that failed is noticed here, once per row. */
+static lw_status check(lw_outfile *file, FILE *f, lw_error *err)
+{
+    return ferror(f) ? lw_outfile_failed(file, errno, err) : LW_OK;
+}
+
+static lw_status write_names(const lw_graph *g, const char *path, lw_temporaries *temporaries, lw_error *err)
+{
+    char number[LW_VERTEX_NUMBER], *name = beside(path, ".names.txt");
+    if (!name)
+        return lw_fail_memory(err, strlen(path) + 16);
+    lw_outfile *file;
+    lw_status status = lw_outfile_open(&file, name, temporaries, err);
+    free(name);
+    LW_TRY(status);
+    FILE *f = lw_outfile_stream(file);
+    if (!f)
+        return lw_outfile_close(file, lw_fail_memory(err, BUFSIZ), err);
+    for (int64_t v = 0; v < lw_graph_vertices(g); v++)
+        fprintf(f, "%s\n", lw_graph_name(g, v, number));
+    return lw_outfile_close(file, check(file, f, err), err);
+}
+
+static lw_status write_array(lw_dtype dtype, void *data, int64_t n, const char *path,
+                             lw_temporaries *temporaries, lw_error *err)
+{
+    lw_npy array = {.dtype = dtype, .ndim = 2, .shape = {n, n}, .count = n * n, .data = data};
+    lw_outfile *file;
+    LW_TRY(lw_outfile_open(&file, path, temporaries, err));
+    return lw_outfile_close(file, lw_npy_write(file, &array, err), err);
+}
+
+static lw_status write_npy(const lw_paths *p, const lw_graph *g, const char *path,
+                           lw_temporaries *temporaries, lw_error *err)
+{
+    bool has_sides = path && strcmp(path, "-") != 0;
+    if (p->next) {
+        char *name = beside(path, ".next.npy");
+        if (!name)
+            return lw_fail_memory(err, strlen(path) + 16);
+        lw_status status = write_array(LW_I32, p->next, p->n, name, temporaries, err);
+        free(name);
+        LW_TRY(status);
+    }
+    if (has_sides && lw_graph_named(g))
+        LW_TRY(write_names(g, path, temporaries, err));
+    return write_array(dtype_of[p->type], p->distance, p->n, path, temporaries, err);
+}
+
+static lw_status write_text(const lw_paths *p, const lw_graph *g, lw_matrix_format format, lw_outfile *file,
+                            FILE *f, lw_error *err)
+{
+    char number[LW_VERTEX_NUMBER], other[LW_VERTEX_NUMBER], text[LW_DISTANCE_TEXT];
+    if (format == LW_MATRIX_PHYLIP) {
+        fprintf(f, "%lld\n", (long long)p->n);
+    } else if (format == LW_MATRIX_LONG) {
+        fputs("#from\tto\tdistance\n", f);
+    } else {
+        fputs("#vertex", f);
+        for (int64_t v = 0; v < p->n; v++)
+            fprintf(f, "\t%s", lw_graph_name(g, v, number));
+        putc('\n', f);
+    }
+    for (int64_t i = 0; i < p->n; i++) {
+        const char *name = lw_graph_name(g, i, number);
+        if (format == LW_MATRIX_PHYLIP)
+            fprintf(f, "%-10s", name);
+        else if (format == LW_MATRIX_TSV)
+            fputs(name, f);
+        for (int64_t j = 0; j < p->n; j++) {
+            if (format == LW_MATRIX_LONG) {
+                if (i == j || !lw_paths_reached(p, i, j))
+                    continue;
+                lw_paths_text(p, i, j, text);
+                fprintf(f, "%s\t%s\t%s\n", name, lw_graph_name(g, j, other), text);
+                continue;
+            }
+            int length = lw_paths_text(p, i, j, text);
+            putc(format == LW_MATRIX_TSV ? '\t' : ' ', f);
+            fwrite(text, 1, (size_t)length, f);
+        }
+        if (format != LW_MATRIX_LONG)
+            putc('\n', f);
+        LW_TRY(check(file, f, err));
+    }
+    return LW_OK;
+}
+
+lw_status lw_paths_write(const lw_paths *p, const lw_graph *g, lw_matrix_format format, const char *path,
+                         lw_temporaries *temporaries, lw_error *err)
+{
+    if (p->next && (format != LW_MATRIX_NPY || !path || strcmp(path, "-") == 0))
+        return lw_fail(err, LW_E_ARG, "next hops go beside a .npy file: name one as output");
+    if (format == LW_MATRIX_NPY)
+        return write_npy(p, g, path, temporaries, err);
+    lw_outfile *file;
+    LW_TRY(lw_outfile_open(&file, path, temporaries, err));
+    FILE *f = lw_outfile_stream(file);
+    lw_status status = f ? write_text(p, g, format, file, f, err) : lw_fail_memory(err, BUFSIZ);
+    return lw_outfile_close(file, status, err);
+}
