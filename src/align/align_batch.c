@@ -167,6 +167,29 @@ lw_status lw_check_range(const lw_scoring *scoring, lw_mode mode, int32_t query_
     return LW_OK;
 }
 
+/* Mates carry one name, but for a final /1 and /2. */
+static lw_status check_mates(const lw_align_run *run, const lw_batch *batch, lw_error *err)
+{
+    bool interleaved = run->kind == LW_RUN_INTERLEAVED;
+    const lw_read_batch *first = &batch->reads[0], *second = &batch->reads[interleaved ? 0 : 1];
+    int64_t step = interleaved ? 2 : 1;
+    for (int64_t i = 0; i < first->n; i += step) {
+        int64_t j = interleaved ? i + 1 : i;
+        const char *a = lw_read_name(first, i), *b = lw_read_name(second, j);
+        int32_t length = lw_mate_name_length(a, first->read[i].name_len);
+        if (length == lw_mate_name_length(b, second->read[j].name_len) && memcmp(a, b, (size_t)length) == 0)
+            continue;
+        char where[512];
+        return lw_fail(
+            err, LW_E_INPUT,
+            "%s: the read in its mate's place is '%s' (%s, record %lld): the mates are not in one order",
+            lw_read_where(run->reader[0], first, i, where, sizeof where), b,
+            lw_seqio_path(run->reader[interleaved ? 0 : 1], second->read[j].input),
+            (long long)second->read[j].number);
+    }
+    return LW_OK;
+}
+
 static lw_status check_reads(const lw_align_run *run, lw_batch *batch, lw_error *err)
 {
     batch->flagged = 0;
@@ -743,6 +766,8 @@ lw_status lw_lane_work(lw_lane *lane, lw_batch *batch, lw_error *err)
 {
     lw_align_run *run = lane->run;
     LW_TRY(check_reads(run, batch, err));
+    if (run->kind == LW_RUN_INTERLEAVED || run->kind == LW_RUN_MATES)
+        LW_TRY(check_mates(run, batch, err));
     double cells = 0;
     for (int s = 0; s < (run->reader[1] ? 2 : 1); s++) {
         lane->side[s].reads = &batch->reads[s];

@@ -1,6 +1,6 @@
 /* samout.c - SAM, BAM and CRAM.
  *
- * BAM and CRAM records are written by htslib, which also compresses them on the pool. SAM text is
+ * BAM and CRAM records are written by htslib, which compresses BAM on the pool. SAM text is
  * formatted where the record is made, in parallel, and only written in order. Protein is SAM text of our own
  * making: a bam1_t packs letters into 4 bits. */
 #include "align/samout.h"
@@ -579,10 +579,16 @@ static lw_status open_hts(samout *self, lw_error *err)
 {
     bool cram = self->o.format == LW_FORMAT_CRAM;
     LW_TRY(lw_outfile_hts(self->file, cram ? "wc" : "wb", &self->hts, err));
-    if (cram)
-        LW_TRY(lend_references(self, err));
     htsThreadPool pool = {.pool = lw_pool_hts(self->o.pool)};
-    if (pool.pool && lw_pool_threads(self->o.pool) > 1 && hts_set_thread_pool(self->hts, &pool) < 0)
+    if (cram) {
+        LW_TRY(lend_references(self, err));
+        /* Records in the order of the reads jump between references: each slice is to hold all of them. */
+        if (hts_set_opt(self->hts, CRAM_OPT_MULTI_SEQ_PER_SLICE, 1) < 0)
+            return lw_fail(err, LW_E_INTERNAL, "CRAM: slices of several references could not be asked for");
+    }
+    /* htslib chooses CRAM's codecs by what worked on the slices before, and with several threads it is chance
+     * which those are: the writer's thread alone encodes CRAM, so that the same run gives the same bytes. */
+    if (!cram && pool.pool && lw_pool_threads(self->o.pool) > 1 && hts_set_thread_pool(self->hts, &pool) < 0)
         return lw_fail(err, LW_E_NOMEM, "the output's compression threads could not be started");
     errno = 0;
     if (sam_hdr_write(self->hts, self->header) < 0)
