@@ -2,7 +2,8 @@
  * of trace windows. */
 #include "align/align_backend.h"
 
-const lw_align_backend *const lw_align_backends[] = {&lw_align_scalar, &lw_align_cpu};
+const lw_align_backend *const lw_align_backends[] = {&lw_align_scalar, &lw_align_cpu, &lw_align_cuda_dpx,
+                                                     &lw_align_cuda_half2, &lw_align_cuda_int};
 const int lw_align_backend_count = (int)(sizeof lw_align_backends / sizeof *lw_align_backends);
 
 int lw_align_backend_list(int device, lw_backend_info *out, int capacity)
