@@ -3,8 +3,8 @@
 # Usage: scripts/install-deps.sh [--tests]    --tests adds what the tests and checks need.
 set -euo pipefail
 
-build=(build-essential cmake ninja-build pkg-config libhts-dev zlib1g-dev libsimde-dev)
-tests=(libcriterion-dev samtools python3 clang-format libparasail-dev parasail python3-scipy python3-networkx
+build=(build-essential cmake ninja-build pkg-config libhts-dev zlib1g-dev libsimde-dev libprotobuf-c-dev protobuf-c-compiler libonnx-dev)
+tests=(libcriterion-dev samtools python3 clang-format libonnx-testdata libparasail-dev parasail python3-scipy python3-networkx
        python3-parasail)
 packages=("${build[@]}")
 [ "${1:-}" = --tests ] && packages+=("${tests[@]}")

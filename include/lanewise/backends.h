@@ -21,6 +21,7 @@ typedef struct lw_backend_info {
 int lw_align_backend_list(int device, lw_backend_info *out, int capacity);
 int lw_search_backend_list(int device, lw_backend_info *out, int capacity);
 int lw_paths_backend_list(int device, lw_backend_info *out, int capacity);
+int lw_infer_backend_list(int device, lw_backend_info *out, int capacity);
 
 #ifdef __cplusplus
 }

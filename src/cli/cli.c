@@ -264,6 +264,16 @@ static lw_status set_value(const cli_option *row, const char *text, lw_error *er
     case CLI_TEXT:
         *(const char **)row->value = text;
         break;
+    case CLI_TEXTS: {
+        cli_texts *list = row->value;
+        if (list->n == CLI_MAX_TEXTS) {
+            err->status = status = LW_E_ARG;
+            snprintf(err->message, sizeof err->message, "%s: given more than %d times", what, CLI_MAX_TEXTS);
+        } else {
+            list->value[list->n++] = text;
+        }
+        break;
+    }
     case CLI_INT:
         status = lw_parse_int(text, what, low, high, &number, err);
         if (status == LW_OK)

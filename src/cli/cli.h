@@ -28,12 +28,13 @@
 #include "common/outfile.h"
 
 enum { CLI_GO_ON = -1, CLI_DONE = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
-enum { CLI_MAX_DEVICES = 16, CLI_MAX_LIST = 16 };
+enum { CLI_MAX_DEVICES = 16, CLI_MAX_LIST = 16, CLI_MAX_TEXTS = 64 };
 
 typedef enum cli_kind {
     CLI_FLAG,   /* bool *: set to true */
     CLI_COUNT,  /* int *: one more each time */
     CLI_TEXT,   /* const char ** */
+    CLI_TEXTS,  /* cli_texts *: one more each time, at most CLI_MAX_TEXTS */
     CLI_INT,    /* int *, within low .. high */
     CLI_INT64,  /* int64_t *, within low .. high */
     CLI_DOUBLE, /* double *, within low .. high */
@@ -47,6 +48,11 @@ typedef struct cli_list {
     int n;
     int64_t value[CLI_MAX_LIST];
 } cli_list;
+
+typedef struct cli_texts {
+    int n;
+    const char *value[CLI_MAX_TEXTS];
+} cli_texts;
 
 typedef struct cli_option {
     char letter;          /* 0: has only a long name */

@@ -20,6 +20,7 @@ static const domain domains[] = {
     {"align", "alignment (align, realign, pairs)", lw_align_backend_list},
     {"search", "database search (search)", lw_search_backend_list},
     {"paths", "shortest paths (apsp)", lw_paths_backend_list},
+    {"infer", "int8 models (infer)", lw_infer_backend_list},
 };
 enum { N_DOMAINS = sizeof domains / sizeof *domains, MAX_ROWS = 32 };
 

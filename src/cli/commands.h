@@ -7,6 +7,8 @@ int cmd_align(int argc, char **argv);
 int cmd_pairs(int argc, char **argv);
 int cmd_apsp(int argc, char **argv);
 int cmd_devices(int argc, char **argv);
+int cmd_infer(int argc, char **argv);
+int cmd_layer(int argc, char **argv);
 int cmd_makedb(int argc, char **argv);
 int cmd_search(int argc, char **argv);
 

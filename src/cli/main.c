@@ -20,6 +20,8 @@ static const command commands[] = {
     {"search", cmd_search, "every query against every sequence of a database"},
     {"makedb", cmd_makedb, "pack a database for search"},
     {"apsp", cmd_apsp, "all-pairs shortest paths of a graph"},
+    {"infer", cmd_infer, "run a quantized ONNX model"},
+    {"layer", cmd_layer, "run one quantized layer"},
     {"devices", cmd_devices, "show devices, backends and what auto would choose"},
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };

@@ -1,0 +1,82 @@
+/* infer.h - quantized ONNX models, exact.
+ *
+ * Integers are those of the ONNX standard and, where it leaves the order of scales open, of ONNX Runtime's
+ * CPU provider: the same on every backend. Floats are computed in float32. */
+#ifndef LANEWISE_INFER_H
+#define LANEWISE_INFER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "lanewise/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A model that has been read, checked and folded. Used by one thread at a time. */
+typedef struct lw_network lw_network;
+
+/* Reads an .onnx file. backend: "auto", "scalar", "cpu" ... (NULL: auto). threads 0: one per CPU. Constant
+ * parts are computed once, here. LW_E_IO; LW_E_INPUT: not ONNX, an operator that is not supported (its name,
+ * version and node are said), shapes that do not agree; LW_E_RANGE: sums that int32 could not hold;
+ * LW_E_UNSUPPORTED: the backend cannot run. */
+lw_status lw_network_open(lw_network **out, const char *path, const char *backend, int threads,
+                          const lw_host *host, lw_error *err);
+void lw_network_close(lw_network *network); /* NULL is allowed */
+
+const char *lw_network_backend(const lw_network *network);
+
+/* Names of the inputs that a caller must give, and of the outputs, in the file's order. */
+int lw_network_n_inputs(const lw_network *network);
+const char *lw_network_input(const lw_network *network, int i);
+int lw_network_n_outputs(const lw_network *network);
+const char *lw_network_output(const lw_network *network, int i);
+
+/* A tensor by name in an .npy file. */
+typedef struct lw_named_file {
+    const char *name; /* NULL: the only (or next) input or output */
+    const char *path;
+} lw_named_file;
+
+struct lw_temporaries;
+
+/* Runs the model once on tensors from .npy files and writes the wanted outputs (all or none appears). dump
+ * (may be NULL): a folder that receives every intermediate value as INDEX_NAME.npy. */
+lw_status lw_network_run_files(lw_network *network, const lw_named_file *inputs, int n_inputs,
+                               const lw_named_file *outputs, int n_outputs, const char *dump,
+                               struct lw_temporaries *temporaries, lw_error *err);
+
+/* Describes a model line by line, also one that cannot run: its inputs and outputs, each node with the kernel
+ * that runs it and the types and sizes it makes (traced with unknown dimensions set to 1), and what is not
+ * supported. */
+lw_status lw_network_describe(const char *path, void (*line)(void *user, const char *text), void *user,
+                              lw_error *err);
+
+/* One named value of a layer: a tensor in an .npy file or a number, as text. */
+typedef struct lw_layer_value {
+    const char *name, *text;
+} lw_layer_value;
+
+typedef struct lw_layer_job {
+    const char *kind;             /* "linear", "conv2d", "softmax" ...; see lw_layer_list() */
+    const lw_layer_value *inputs; /* tensors and numbers by name */
+    int n_inputs;
+    const lw_layer_value *settings; /* attributes by name: whole numbers, numbers, lists "1,1", words */
+    int n_settings;
+    const char *output;  /* .npy file; "-": standard output */
+    const char *backend; /* NULL: auto */
+    int threads;         /* 0: one per CPU */
+} lw_layer_job;
+
+/* Runs one layer. *seconds (may be NULL) receives the time of the computation alone. Shapes are said through
+ * host->say. LW_E_ARG: no such kind, input or setting, or one is missing; LW_E_INPUT; LW_E_IO; LW_E_RANGE. */
+lw_status lw_layer_run_files(const lw_layer_job *job, double *seconds, struct lw_temporaries *temporaries,
+                             const lw_host *host, lw_error *err);
+
+/* One line for each kind: its name, inputs and settings. */
+void lw_layer_list(void (*line)(void *user, const char *text), void *user);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,79 @@
+/* cmd_infer.c - lanewise infer: a quantized ONNX model on tensors. */
+#include "cli/cli.h"
+#include "cli/commands.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lanewise/infer.h"
+
+static const cli_spec spec = {
+    .name = "infer",
+    .usage = "MODEL.onnx [--input [NAME=]x.npy]... [--output [NAME=]y.npy]... [options]",
+    .about = "Runs an ONNX model whose weights are 8-bit integers (or floats), on tensors from .npy files. "
+             "Integers come\n"
+             "out the same on every backend. --describe shows the model, node by node, and what is not "
+             "supported.\n",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .has_backend = true,
+    .has_threads = true,
+    .backend_list = lw_infer_backend_list,
+};
+
+/* Splits "NAME=FILE" at the first '='; without one, FILE alone. The name is copied into `name`. */
+static lw_named_file named(const char *text, char *name, size_t size)
+{
+    const char *equals = strchr(text, '=');
+    if (!equals)
+        return (lw_named_file){NULL, text};
+    snprintf(name, size, "%.*s", (int)(equals - text), text);
+    return (lw_named_file){name, equals + 1};
+}
+
+static void print_line(void *user, const char *text)
+{
+    (void)user;
+    puts(text);
+}
+
+int cmd_infer(int argc, char **argv)
+{
+    cli_texts in = {0}, out = {0};
+    const char *dump = NULL;
+    bool describe = false;
+    const cli_option rows[] = {
+        {0, "input", "[NAME=]FILE", "a tensor for the input NAME (default: the next one); may be repeated",
+         CLI_TEXTS, &in, 0, 0, NULL},
+        {0, "output", "[NAME=]FILE", "where the output NAME (default: the next one) goes; may be repeated",
+         CLI_TEXTS, &out, 0, 0, NULL},
+        {0, "describe", NULL, "print the model's inputs, outputs, nodes, kernels and sizes; run nothing",
+         CLI_FLAG, &describe, 0, 0, NULL},
+        {0, "dump-nodes", "DIR", "also write every intermediate value to DIR as INDEX_NAME.npy", CLI_TEXT,
+         &dump, 0, 0, NULL},
+        CLI_END};
+    cli run;
+    int code = cli_begin(&run, argc, argv, &spec, rows);
+    if (code != CLI_GO_ON)
+        return code;
+    lw_error err = {0};
+    if (describe)
+        return cli_end(&run, lw_network_describe(run.inputs[0], print_line, NULL, &err), &err);
+    if (out.n == 0 && !dump)
+        return cli_usage_error(&run, "no --output: nothing would come of it");
+    lw_named_file inputs[CLI_MAX_TEXTS], outputs[CLI_MAX_TEXTS];
+    static char names[2 * CLI_MAX_TEXTS][512];
+    for (int i = 0; i < in.n; i++)
+        inputs[i] = named(in.value[i], names[i], sizeof names[i]);
+    for (int i = 0; i < out.n; i++)
+        outputs[i] = named(out.value[i], names[CLI_MAX_TEXTS + i], sizeof names[i]);
+    lw_network *network = NULL;
+    lw_status status = lw_network_open(&network, run.inputs[0], run.backend, run.threads, &run.host, &err);
+    if (status == LW_OK) {
+        snprintf(run.used_backend, sizeof run.used_backend, "%s", lw_network_backend(network));
+        status = lw_network_run_files(network, inputs, in.n, outputs, out.n, dump, run.temporaries, &err);
+    }
+    lw_network_close(network);
+    return cli_end(&run, status, &err);
+}

@@ -1,0 +1,85 @@
+/* cmd_layer.c - lanewise layer: one quantized layer from tensors. */
+#include "cli/cli.h"
+#include "cli/commands.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lanewise/infer.h"
+
+static const cli_spec spec = {
+    .name = "layer",
+    .usage = "KIND --input NAME=x.npy|NUMBER... [--set NAME=VALUE]... [-o y.npy]",
+    .about = "Runs one layer on tensors from .npy files and writes its result as .npy. 'lanewise layer list' "
+             "names the\n"
+             "kinds with their inputs and settings.\n",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .has_output = true,
+    .has_backend = true,
+    .has_threads = true,
+    .backend_list = lw_infer_backend_list,
+};
+
+static void print_line(void *user, const char *text)
+{
+    (void)user;
+    puts(text);
+}
+
+/* Splits NAME=VALUE of every text; names are copied to `names`. The index of a text without '=', or -1. */
+static int split(const cli_texts *texts, lw_layer_value *out, char (*names)[64])
+{
+    for (int i = 0; i < texts->n; i++) {
+        const char *equals = strchr(texts->value[i], '=');
+        if (!equals)
+            return i;
+        snprintf(names[i], sizeof names[i], "%.*s", (int)(equals - texts->value[i]), texts->value[i]);
+        out[i] = (lw_layer_value){names[i], equals + 1};
+    }
+    return -1;
+}
+
+int cmd_layer(int argc, char **argv)
+{
+    cli_texts in = {0}, set = {0};
+    const cli_option rows[] = {
+        {0, "input", "NAME=VALUE", "a tensor (an .npy file) or a number; may be repeated", CLI_TEXTS, &in, 0,
+         0, NULL},
+        {0, "set", "NAME=VALUE", "a setting, such as stride=2,2 or axis=-1; may be repeated", CLI_TEXTS, &set,
+         0, 0, NULL},
+        CLI_END};
+    cli run;
+    int code = cli_begin(&run, argc, argv, &spec, rows);
+    if (code != CLI_GO_ON)
+        return code;
+    lw_error err = {0};
+    if (strcmp(run.inputs[0], "list") == 0) {
+        lw_layer_list(print_line, NULL);
+        return cli_end(&run, LW_OK, &err);
+    }
+    lw_layer_value inputs[CLI_MAX_TEXTS], settings[CLI_MAX_TEXTS];
+    char input_names[CLI_MAX_TEXTS][64], setting_names[CLI_MAX_TEXTS][64];
+    int wrong = split(&in, inputs, input_names);
+    if (wrong >= 0)
+        return cli_usage_error(&run, "--input %s: NAME=VALUE is expected", in.value[wrong]);
+    wrong = split(&set, settings, setting_names);
+    if (wrong >= 0)
+        return cli_usage_error(&run, "--set %s: NAME=VALUE is expected", set.value[wrong]);
+    lw_layer_job job = {.kind = run.inputs[0],
+                        .inputs = inputs,
+                        .n_inputs = in.n,
+                        .settings = settings,
+                        .n_settings = set.n,
+                        .output = run.output,
+                        .backend = run.backend,
+                        .threads = run.threads};
+    double seconds = 0;
+    lw_status status = lw_layer_run_files(&job, &seconds, run.temporaries, &run.host, &err);
+    if (status == LW_OK && run.verbose) {
+        char text[64];
+        snprintf(text, sizeof text, "computed in %.6f s", seconds);
+        run.host.say(run.host.user, LW_SAY_INFO, text);
+    }
+    return cli_end(&run, status, &err);
+}

@@ -1,0 +1,112 @@
+/* describe.c - a model in words: what goes in and out, what each node is and which kernel runs it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/fail.h"
+#include "infer/network.h"
+
+static void value_text(const lw_value *v, char *text, size_t size)
+{
+    int n = snprintf(text, size, "%s", v->declared && v->dtype_supported ? lw_dtype_name(v->dtype) : "?");
+    if (v->rank < 0)
+        return;
+    for (int k = 0; k < v->rank && n >= 0 && (size_t)n < size; k++) {
+        const char *before = k ? "," : "[";
+        if (v->dim[k] == LW_DIM_UNKNOWN)
+            n += snprintf(text + n, size - (size_t)n, "%s%s", before, v->dim_name[k] ? v->dim_name[k] : "?");
+        else
+            n += snprintf(text + n, size - (size_t)n, "%s%lld", before, (long long)v->dim[k]);
+    }
+    if (n >= 0 && (size_t)n < size)
+        snprintf(text + n, size - (size_t)n, "%s", v->rank ? "]" : "[]");
+}
+
+/* Runs the graph on zeros (floats: ones, which scales may be), unknown dimensions 1, as far as it goes: that
+ * says what each node makes. */
+static void trace(lw_network *n, lw_tensor **values, lw_error *stopped_by)
+{
+    const lw_model *m = n->model;
+    for (int v = 0; v < m->n_values; v++)
+        values[v] = m->values[v].constant ? lw_tensor_retain(m->values[v].constant) : NULL;
+    for (int i = 0; i < m->n_inputs; i++) {
+        const lw_value *v = &m->values[m->inputs[i]];
+        int64_t dim[LW_MAX_RANK];
+        if (!v->declared || !v->dtype_supported || v->rank < 0)
+            continue;
+        for (int k = 0; k < v->rank; k++)
+            dim[k] = v->dim[k] == LW_DIM_UNKNOWN ? 1 : v->dim[k];
+        if (lw_tensor_new(&values[m->inputs[i]], v->dtype, v->rank, dim, NULL) != LW_OK)
+            continue;
+        lw_tensor *t = values[m->inputs[i]];
+        memset(t->data, 0, (size_t)t->count * (size_t)lw_dtype_size(v->dtype));
+        for (int64_t k = 0; k < t->count && v->dtype == LW_F32; k++)
+            ((float *)t->data)[k] = 1;
+    }
+    for (int i = 0; i < m->n_nodes; i++) {
+        bool ready = m->nodes[i].impl != NULL;
+        for (int k = 0; k < m->nodes[i].n_in; k++)
+            ready = ready && (m->nodes[i].in[k] < 0 || values[m->nodes[i].in[k]]);
+        for (int k = 0; k < m->nodes[i].n_out; k++)
+            ready = ready && (m->nodes[i].out[k] < 0 || !values[m->nodes[i].out[k]]);
+        if (ready)
+            lw_network_run_node(n, i, values, stopped_by);
+    }
+}
+
+lw_status lw_network_describe(const char *path, void (*line)(void *user, const char *text), void *user,
+                              lw_error *err)
+{
+    lw_network n = {.backend = &lw_infer_scalar};
+    char text[1024], shape[300];
+    LW_TRY(lw_model_read(&n.model, path, err));
+    const lw_model *m = n.model;
+    lw_tensor **values = calloc((size_t)m->n_values + 1, sizeof *values);
+    if (!values) {
+        lw_model_free(n.model);
+        return lw_fail_memory(err, (size_t)m->n_values * sizeof *values);
+    }
+    lw_error trouble = {0};
+    trace(&n, values, &trouble);
+    int64_t weights = 0;
+    int unsupported = 0;
+    for (int v = 0; v < m->n_values; v++)
+        weights += m->values[v].constant
+                       ? m->values[v].constant->count * lw_dtype_size(m->values[v].constant->dtype)
+                       : 0;
+    snprintf(text, sizeof text, "%s: ONNX IR %d, opset %d, made by %s; %d nodes, %.3f MB of weights", path,
+             m->ir_version, m->opset, *m->producer ? m->producer : "an unnamed program", m->n_nodes,
+             (double)weights / 1e6);
+    line(user, text);
+    for (int i = 0; i < m->n_inputs + m->n_outputs; i++) {
+        const lw_value *v = &m->values[i < m->n_inputs ? m->inputs[i] : m->outputs[i - m->n_inputs]];
+        value_text(v, shape, sizeof shape);
+        snprintf(text, sizeof text, "%-6s %s  %s", i < m->n_inputs ? "input" : "output", v->name, shape);
+        line(user, text);
+    }
+    for (int i = 0; i < m->n_nodes; i++) {
+        const lw_node *node = &m->nodes[i];
+        int first = node->n_out > 0 ? node->out[0] : -1;
+        const lw_tensor *made = first >= 0 ? values[first] : NULL;
+        snprintf(text, sizeof text, "%5d  %s%s%s  %s  %s  -> %s", i, node->domain, *node->domain ? "." : "",
+                 node->op, node->name, node->impl ? node->impl->kernel : "NOT SUPPORTED",
+                 made ? lw_tensor_text(made, shape, sizeof shape) : "?");
+        line(user, text);
+        unsupported += !node->impl;
+    }
+    for (int i = 0; i < m->n_nodes && unsupported; i++)
+        if (!m->nodes[i].impl) {
+            snprintf(text, sizeof text, "not supported: node %s: %s of %s, opset %d", m->nodes[i].name,
+                     m->nodes[i].op, *m->nodes[i].domain ? m->nodes[i].domain : "ai.onnx", m->nodes[i].opset);
+            line(user, text);
+        }
+    if (!unsupported && trouble.status != LW_OK) {
+        snprintf(text, sizeof text, "with unknown dimensions set to 1 it stops: %.900s", trouble.message);
+        line(user, text);
+    }
+    for (int v = 0; v < m->n_values; v++)
+        lw_tensor_release(values[v]);
+    free(values);
+    lw_model_free(n.model);
+    return LW_OK;
+}

@@ -1,0 +1,108 @@
+/* infer_scalar.c - the reference kernels: plain loops, 32-bit integers, double where floats are summed. */
+#include "infer/infer_backend.h"
+
+#include <math.h>
+
+#include "common/fail.h"
+
+static int32_t byte_at(const void *p, int64_t i, bool is_signed)
+{
+    return is_signed ? ((const int8_t *)p)[i] : ((const uint8_t *)p)[i];
+}
+
+static lw_status scalar_gemm(lw_pool *pool, const lw_gemm *g, lw_error *err)
+{
+    (void)pool, (void)err;
+    for (int64_t i = 0; i < g->m; i++)
+        for (int64_t j = 0; j < g->n; j++) {
+            int32_t a_zero = g->a_zero[g->a_zero_is_scalar ? 0 : i],
+                    b_zero = g->b_zero[g->b_zero_is_scalar ? 0 : j], sum = 0;
+            for (int64_t k = 0; k < g->k; k++)
+                sum += (byte_at(g->a, i * g->lda + k, g->a_signed) - a_zero) *
+                       (byte_at(g->b, k * g->ldb + j, g->b_signed) - b_zero);
+            g->c[i * g->ldc + j] = sum;
+        }
+    return LW_OK;
+}
+
+static lw_status scalar_conv(lw_pool *pool, const lw_conv *v, lw_error *err)
+{
+    (void)pool, (void)err;
+    /* unused spatial dimensions have size 1, stride 1, dilation 1, pad 0 */
+    int64_t image = v->in[0] * v->in[1] * v->in[2], patch = v->kernel[0] * v->kernel[1] * v->kernel[2];
+    for (int64_t o = 0; o < v->o; o++)
+        for (int64_t p0 = 0; p0 < v->out[0]; p0++)
+            for (int64_t p1 = 0; p1 < v->out[1]; p1++)
+                for (int64_t p2 = 0; p2 < v->out[2]; p2++) {
+                    int32_t sum = 0;
+                    for (int64_t c = 0; c < v->c; c++)
+                        for (int64_t q0 = 0; q0 < v->kernel[0]; q0++)
+                            for (int64_t q1 = 0; q1 < v->kernel[1]; q1++)
+                                for (int64_t q2 = 0; q2 < v->kernel[2]; q2++) {
+                                    int64_t i0 = p0 * v->stride[0] + q0 * v->dilation[0] - v->pad[0];
+                                    int64_t i1 = p1 * v->stride[1] + q1 * v->dilation[1] - v->pad[1];
+                                    int64_t i2 = p2 * v->stride[2] + q2 * v->dilation[2] - v->pad[2];
+                                    if (i0 < 0 || i0 >= v->in[0] || i1 < 0 || i1 >= v->in[1] || i2 < 0 ||
+                                        i2 >= v->in[2])
+                                        continue;
+                                    int64_t at = c * image + (i0 * v->in[1] + i1) * v->in[2] + i2;
+                                    int64_t weight =
+                                        (o * v->c + c) * patch + (q0 * v->kernel[1] + q1) * v->kernel[2] + q2;
+                                    sum += (byte_at(v->x, at, v->x_signed) - v->x_zero) *
+                                           (byte_at(v->w, weight, v->w_signed) - v->w_zero[o]);
+                                }
+                    v->y[((o * v->out[0] + p0) * v->out[1] + p1) * v->out[2] + p2] = sum;
+                }
+    return LW_OK;
+}
+
+static lw_status scalar_softmax(lw_pool *pool, int64_t rows, int64_t n, const float *x, float *y,
+                                lw_error *err)
+{
+    (void)pool, (void)err;
+    for (int64_t r = 0; r < rows; r++, x += n, y += n) {
+        float largest = -INFINITY;
+        for (int64_t i = 0; i < n; i++)
+            largest = x[i] > largest ? x[i] : largest;
+        double sum = 0;
+        for (int64_t i = 0; i < n; i++)
+            sum += exp((double)x[i] - largest);
+        for (int64_t i = 0; i < n; i++)
+            y[i] = (float)(exp((double)x[i] - largest) / sum);
+    }
+    return LW_OK;
+}
+
+static lw_status scalar_layer_norm(lw_pool *pool, int64_t rows, int64_t n, const float *x, const float *scale,
+                                   const float *bias, float epsilon, float *y, float *mean,
+                                   float *inverse_deviation, lw_error *err)
+{
+    (void)pool, (void)err;
+    for (int64_t r = 0; r < rows; r++, x += n, y += n) {
+        double sum = 0, squares = 0;
+        for (int64_t i = 0; i < n; i++)
+            sum += x[i];
+        double average = sum / (double)n;
+        for (int64_t i = 0; i < n; i++)
+            squares += (x[i] - average) * (x[i] - average);
+        double inverse = 1 / sqrt(squares / (double)n + epsilon);
+        for (int64_t i = 0; i < n; i++)
+            y[i] = (float)((x[i] - average) * inverse * scale[i] + (bias ? bias[i] : 0));
+        if (mean)
+            mean[r] = (float)average;
+        if (inverse_deviation)
+            inverse_deviation[r] = (float)inverse;
+    }
+    return LW_OK;
+}
+
+const lw_infer_backend lw_infer_scalar = {
+    .base = {.name = "scalar",
+             .what = "plain loops, one thread",
+             .usable = lw_backend_always,
+             .rank = lw_backend_rank_scalar},
+    .gemm = scalar_gemm,
+    .conv = scalar_conv,
+    .softmax = scalar_softmax,
+    .layer_norm = scalar_layer_norm,
+};

@@ -1,0 +1,384 @@
+/* network.c - loads a model, folds its constants, and runs its nodes in order.
+ *
+ * Memory: a value is released after its last use and reshapes share their input's memory, so what is live at
+ * a time is what the widest cut through the graph needs. */
+#include "infer/network.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/fail.h"
+
+const lw_infer_backend *const lw_infer_backends[] = {&lw_infer_scalar};
+const int lw_infer_backend_count = (int)(sizeof lw_infer_backends / sizeof *lw_infer_backends);
+
+int lw_infer_backend_list(int device, lw_backend_info *out, int capacity)
+{
+    const lw_backend *rows[sizeof lw_infer_backends / sizeof *lw_infer_backends];
+    for (int i = 0; i < lw_infer_backend_count; i++)
+        rows[i] = &lw_infer_backends[i]->base;
+    return lw_backend_describe(rows, lw_infer_backend_count, device, out, capacity);
+}
+
+lw_status lw_infer_backend_choose(const lw_infer_backend **out, const char *name, const lw_host *host,
+                                  lw_error *err)
+{
+    const lw_backend *rows[16];
+    int index;
+    char why[1200];
+    for (int i = 0; i < lw_infer_backend_count; i++)
+        rows[i] = &lw_infer_backends[i]->base;
+    LW_TRY(lw_backend_choose(rows, lw_infer_backend_count, name ? name : "auto", 0, &index, why, sizeof why,
+                             err));
+    lw_say(host, LW_SAY_INFO, "%s", why);
+    *out = lw_infer_backends[index];
+    return LW_OK;
+}
+
+/* "MODEL: node NAME (OP): " before what went wrong. */
+static lw_status at_node(const lw_network *n, const lw_node *node, lw_status status, const lw_error *inner,
+                         lw_error *err)
+{
+    return lw_fail(err, status, "%s: node %s (%s): %s", n->model->path, node->name, node->op, inner->message);
+}
+
+static lw_status unsupported(const lw_model *m, const lw_node *node, lw_error *err)
+{
+    const char *domain = *node->domain ? node->domain : "ai.onnx";
+    if (lw_op_find_any(node->domain, node->op))
+        return lw_fail(err, LW_E_INPUT, "%s: node %s: operator %s of %s is not supported in opset %d",
+                       m->path, node->name, node->op, domain, node->opset);
+    return lw_fail(
+        err, LW_E_INPUT,
+        "%s: node %s: operator %s of %s (opset %d) is not supported; --describe lists all such nodes",
+        m->path, node->name, node->op, domain, node->opset);
+}
+
+lw_status lw_network_run_node(const lw_network *n, int i, lw_tensor **values, lw_error *err)
+{
+    const lw_node *node = &n->model->nodes[i];
+    enum { FEW = 16 };
+    lw_tensor *few_in[FEW], *few_out[FEW], **in = few_in, **out = few_out;
+    lw_error inner = {0};
+    lw_status status = LW_OK;
+    if (!node->impl)
+        return unsupported(n->model, node, err);
+    if (node->n_in < node->impl->least_in || node->n_in > node->impl->most_in || node->n_out < 1) {
+        lw_fail(&inner, LW_E_INPUT, "%d inputs and %d outputs", node->n_in, node->n_out);
+        return at_node(n, node, LW_E_INPUT, &inner, err);
+    }
+    if (node->n_in > FEW || node->n_out > FEW) {
+        in = malloc((size_t)node->n_in * sizeof(lw_tensor *) + 1);
+        out = malloc((size_t)node->n_out * sizeof(lw_tensor *) + 1);
+        if (!in || !out) {
+            free(in), free(out);
+            return lw_fail_memory(err, (size_t)node->n_in * sizeof(lw_tensor *));
+        }
+    }
+    for (int k = 0; k < node->n_in; k++)
+        in[k] = node->in[k] < 0 ? NULL : values[node->in[k]];
+    for (int k = 0; k < node->n_out; k++)
+        out[k] = NULL;
+    lw_op_call call = {.node = node,
+                       .in = in,
+                       .n_in = node->n_in,
+                       .out = out,
+                       .n_out = node->n_out,
+                       .backend = n->backend,
+                       .pool = n->pool};
+    status = node->impl->run(&call, &inner);
+    for (int k = 0; k < node->n_out; k++) {
+        int v = node->out[k];
+        if (status == LW_OK && v >= 0 && !out[k]) {
+            lw_fail(&inner, LW_E_INPUT, "its output %s is not supported", n->model->values[v].name);
+            status = LW_E_INPUT;
+        }
+    }
+    for (int k = 0; k < node->n_out; k++)
+        if (status == LW_OK && node->out[k] >= 0)
+            values[node->out[k]] = out[k];
+        else
+            lw_tensor_release(out[k]);
+    if (in != few_in) {
+        free(in);
+        free(out);
+    }
+    return status == LW_OK ? LW_OK : at_node(n, node, status, &inner, err);
+}
+
+/* Runs the operator's check with the constants that are known. */
+static lw_status check_node(const lw_network *n, const lw_node *node, lw_error *err)
+{
+    lw_tensor *in[16];
+    lw_error inner = {0};
+    if (!node->impl->check || node->n_in > (int)(sizeof in / sizeof *in))
+        return LW_OK;
+    for (int k = 0; k < node->n_in; k++)
+        in[k] = node->in[k] < 0 ? NULL : n->model->values[node->in[k]].constant;
+    lw_op_call call = {.node = node, .in = in, .n_in = node->n_in, .backend = n->backend, .pool = n->pool};
+    lw_status status = node->impl->check(&call, &inner);
+    return status == LW_OK ? LW_OK : at_node(n, node, status, &inner, err);
+}
+
+/* Computes what depends on constants alone, once. */
+static lw_status fold_constants(lw_network *n, lw_error *err)
+{
+    lw_model *m = n->model;
+    lw_tensor **values = calloc((size_t)m->n_values + 1, sizeof *values);
+    lw_status status = LW_OK;
+    if (!values)
+        return lw_fail_memory(err, (size_t)m->n_values * sizeof *values);
+    for (int v = 0; v < m->n_values; v++)
+        values[v] = m->values[v].constant;
+    for (int i = 0; i < m->n_nodes && status == LW_OK; i++) {
+        lw_node *node = &m->nodes[i];
+        bool constant = true;
+        for (int k = 0; k < node->n_in; k++)
+            constant = constant && (node->in[k] < 0 || values[node->in[k]]);
+        if (!constant) {
+            status = check_node(n, node, err);
+            continue;
+        }
+        status = lw_network_run_node(n, i, values, err);
+        for (int k = 0; k < node->n_out && status == LW_OK; k++)
+            if (node->out[k] >= 0)
+                m->values[node->out[k]].constant = values[node->out[k]];
+        node->folded = status == LW_OK;
+    }
+    free(values);
+    return status;
+}
+
+lw_status lw_network_open(lw_network **out, const char *path, const char *backend, int threads,
+                          const lw_host *host, lw_error *err)
+{
+    lw_network *n = calloc(1, sizeof *n);
+    lw_status status = LW_OK;
+    if (!n)
+        return lw_fail_memory(err, sizeof *n);
+    n->host = host;
+    LW_TRY_END(lw_infer_backend_choose(&n->backend, backend, host, err));
+    LW_TRY_END(lw_model_read(&n->model, path, err));
+    for (int i = 0; i < n->model->n_nodes; i++)
+        if (!n->model->nodes[i].impl) {
+            status = unsupported(n->model, &n->model->nodes[i], err);
+            goto end;
+        }
+    LW_TRY_END(lw_pool_open(&n->pool, threads, err));
+    LW_TRY_END(fold_constants(n, err));
+    *out = n;
+    return LW_OK;
+end:
+    lw_network_close(n);
+    return status;
+}
+
+void lw_network_close(lw_network *network)
+{
+    if (!network)
+        return;
+    lw_model_free(network->model);
+    lw_pool_close(network->pool);
+    free(network);
+}
+
+const char *lw_network_backend(const lw_network *network)
+{
+    return network->backend->base.name;
+}
+
+int lw_network_n_inputs(const lw_network *network)
+{
+    return network->model->n_inputs;
+}
+
+const char *lw_network_input(const lw_network *network, int i)
+{
+    return network->model->values[network->model->inputs[i]].name;
+}
+
+int lw_network_n_outputs(const lw_network *network)
+{
+    return network->model->n_outputs;
+}
+
+const char *lw_network_output(const lw_network *network, int i)
+{
+    return network->model->values[network->model->outputs[i]].name;
+}
+
+/* An input against what the file declares. */
+static lw_status check_input(const lw_network *n, const lw_value *v, const lw_tensor *t, lw_error *err)
+{
+    char text[200];
+    if (v->declared && (!v->dtype_supported || v->dtype != t->dtype))
+        return lw_fail(err, LW_E_INPUT, "%s: input %s must be %s, not %s", n->model->path, v->name,
+                       v->dtype_supported ? lw_dtype_name(v->dtype) : "of a type that is not supported",
+                       lw_tensor_text(t, text, sizeof text));
+    if (v->rank < 0)
+        return LW_OK;
+    bool same = v->rank == t->rank;
+    for (int k = 0; same && k < v->rank; k++)
+        same = v->dim[k] == LW_DIM_UNKNOWN || v->dim[k] == t->dim[k];
+    if (same)
+        return LW_OK;
+    char want[200] = "";
+    for (int k = 0; k < v->rank; k++) {
+        size_t at = strlen(want);
+        if (v->dim[k] == LW_DIM_UNKNOWN)
+            snprintf(want + at, sizeof want - at, "%s%s", k ? "," : "",
+                     v->dim_name[k] ? v->dim_name[k] : "?");
+        else
+            snprintf(want + at, sizeof want - at, "%s%lld", k ? "," : "", (long long)v->dim[k]);
+    }
+    return lw_fail(err, LW_E_INPUT, "%s: input %s must have the shape [%s], not %s", n->model->path, v->name,
+                   want, lw_tensor_text(t, text, sizeof text));
+}
+
+lw_status lw_network_run(const lw_network *n, lw_tensor *const *inputs, lw_tensor **outputs,
+                         lw_status (*seen)(void *user, int value, const lw_tensor *t, lw_error *err),
+                         void *user, lw_error *err)
+{
+    const lw_model *m = n->model;
+    lw_status status = LW_OK;
+    lw_tensor **values = calloc((size_t)m->n_values + 1, sizeof *values);
+    if (!values)
+        return lw_fail_memory(err, (size_t)m->n_values * sizeof *values);
+    for (int v = 0; v < m->n_values; v++)
+        values[v] = m->values[v].constant ? lw_tensor_retain(m->values[v].constant) : NULL;
+    for (int i = 0; i < m->n_inputs; i++) {
+        LW_TRY_END(check_input(n, &m->values[m->inputs[i]], inputs[i], err));
+        values[m->inputs[i]] = lw_tensor_retain(inputs[i]);
+    }
+    for (int i = 0; i < m->n_nodes; i++) {
+        const lw_node *node = &m->nodes[i];
+        if (node->folded)
+            continue;
+        if (lw_stopped(n->host)) {
+            status = lw_fail(err, LW_E_INTERRUPTED, "interrupted");
+            goto end;
+        }
+        LW_TRY_END(lw_network_run_node(n, i, values, err));
+        for (int k = 0; k < node->n_out && seen; k++)
+            if (node->out[k] >= 0)
+                LW_TRY_END(seen(user, node->out[k], values[node->out[k]], err));
+        for (int k = 0; k < node->n_in + node->n_out; k++) { /* what nobody reads any more */
+            int v = k < node->n_in ? node->in[k] : node->out[k - node->n_in];
+            if (v >= 0 && values[v] && !m->values[v].is_output && m->values[v].last_use <= i) {
+                lw_tensor_release(values[v]);
+                values[v] = NULL;
+            }
+        }
+    }
+    for (int i = 0; i < m->n_outputs; i++)
+        outputs[i] = lw_tensor_retain(values[m->outputs[i]]);
+end:
+    for (int v = 0; v < m->n_values; v++)
+        lw_tensor_release(values[v]);
+    free(values);
+    return status;
+}
+
+/* ---- files --------------------------------------------------------------------------------------- */
+
+typedef struct dumper {
+    const lw_network *network;
+    const char *folder;
+    struct lw_temporaries *temporaries;
+} dumper;
+
+static lw_status dump_value(void *user, int value, const lw_tensor *t, lw_error *err)
+{
+    const dumper *d = user;
+    char path[4096], name[200];
+    size_t n = 0;
+    for (const char *p = d->network->model->values[value].name; *p && n < sizeof name - 1; p++)
+        name[n++] = isalnum((unsigned char)*p) || *p == '.' || *p == '-' ? *p : '_';
+    name[n] = '\0';
+    if (snprintf(path, sizeof path, "%s/%05d_%s.npy", d->folder, value, name) >= (int)sizeof path)
+        return lw_fail(err, LW_E_ARG, "%s: the path is too long", d->folder);
+    return lw_tensor_write_npy(t, path, d->temporaries, err);
+}
+
+static int index_of(const char *name, int n, const char *(*name_of)(const lw_network *, int),
+                    const lw_network *network)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(name_of(network, i), name) == 0)
+            return i;
+    return -1;
+}
+
+/* Where file k belongs: by its name, or the first place not taken yet. */
+static lw_status place_of(const lw_network *network, const lw_named_file *file, bool output,
+                          const bool *taken, int *place, lw_error *err)
+{
+    int n = output ? network->model->n_outputs : network->model->n_inputs;
+    const char *(*name_of)(const lw_network *, int) = output ? lw_network_output : lw_network_input;
+    const char *what = output ? "output" : "input";
+    if (file->name) {
+        *place = index_of(file->name, n, name_of, network);
+        if (*place < 0) {
+            char known[600] = "";
+            for (int i = 0; i < n; i++)
+                snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "",
+                         name_of(network, i));
+            return lw_fail(err, LW_E_ARG, "%s has no %s '%s'; it has: %s", network->model->path, what,
+                           file->name, known);
+        }
+        if (taken[*place])
+            return lw_fail(err, LW_E_ARG, "%s '%s' is given twice", what, file->name);
+        return LW_OK;
+    }
+    for (*place = 0; *place < n && taken[*place]; ++*place)
+        ;
+    return *place < n ? LW_OK : lw_fail(err, LW_E_ARG, "%s has only %d %ss", network->model->path, n, what);
+}
+
+lw_status lw_network_run_files(lw_network *network, const lw_named_file *inputs, int n_inputs,
+                               const lw_named_file *outputs, int n_outputs, const char *dump,
+                               struct lw_temporaries *temporaries, lw_error *err)
+{
+    const lw_model *m = network->model;
+    lw_status status = LW_OK;
+    lw_tensor **in = calloc((size_t)m->n_inputs + 1, sizeof *in),
+              **out = calloc((size_t)m->n_outputs + 1, sizeof *out);
+    bool *taken = calloc((size_t)(m->n_inputs + m->n_outputs) + 1, sizeof *taken);
+    int *places = calloc((size_t)n_outputs + 1, sizeof *places);
+    if (!in || !out || !taken || !places) {
+        status = lw_fail_memory(err, (size_t)(m->n_inputs + m->n_outputs) * sizeof *in);
+        goto end;
+    }
+    for (int k = 0; k < n_inputs; k++) {
+        int place;
+        LW_TRY_END(place_of(network, &inputs[k], false, taken, &place, err));
+        taken[place] = true;
+        LW_TRY_END(lw_tensor_read_npy(&in[place], inputs[k].path, err));
+    }
+    for (int i = 0; i < m->n_inputs; i++)
+        if (!in[i]) {
+            status = lw_fail(err, LW_E_ARG, "input '%s' of %s is not given", lw_network_input(network, i),
+                             m->path);
+            goto end;
+        }
+    for (int k = 0; k < n_outputs; k++) {
+        LW_TRY_END(place_of(network, &outputs[k], true, taken + m->n_inputs, &places[k], err));
+        taken[m->n_inputs + places[k]] = true;
+    }
+    dumper d = {network, dump, temporaries};
+    LW_TRY_END(lw_network_run(network, in, out, dump ? dump_value : NULL, &d, err));
+    for (int k = 0; k < n_outputs; k++)
+        LW_TRY_END(lw_tensor_write_npy(out[places[k]], outputs[k].path, temporaries, err));
+end:
+    for (int i = 0; in && i < m->n_inputs; i++)
+        lw_tensor_release(in[i]);
+    for (int i = 0; out && i < m->n_outputs; i++)
+        lw_tensor_release(out[i]);
+    free(in);
+    free(out);
+    free(taken);
+    free(places);
+    return status;
+}

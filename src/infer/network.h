@@ -1,0 +1,28 @@
+/* network.h - a model made ready to run. */
+#ifndef LW_NETWORK_H
+#define LW_NETWORK_H
+
+#include "lanewise/infer.h"
+#include "infer/op.h"
+
+struct lw_network {
+    lw_model *model;
+    const lw_infer_backend *backend;
+    lw_pool *pool;
+    const lw_host *host;
+};
+
+/* The row that NAME (NULL: auto) stands for. */
+lw_status lw_infer_backend_choose(const lw_infer_backend **out, const char *name, const lw_host *host,
+                                  lw_error *err);
+
+/* Runs node `i` on values[] (model->n_values tensors, NULL where unknown) and stores what it makes there. */
+lw_status lw_network_run_node(const lw_network *network, int i, lw_tensor **values, lw_error *err);
+
+/* Runs the whole graph. inputs[i] belongs to model->inputs[i]; outputs[i] receives a tensor to release. seen
+ * (may be NULL) is called with every value as it is made. */
+lw_status lw_network_run(const lw_network *network, lw_tensor *const *inputs, lw_tensor **outputs,
+                         lw_status (*seen)(void *user, int value, const lw_tensor *t, lw_error *err),
+                         void *user, lw_error *err);
+
+#endif

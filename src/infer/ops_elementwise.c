@@ -1,0 +1,682 @@
+/* ops_elementwise.c - one element in, one element out: arithmetic, comparisons, activations, casts.
+ * Transcendental functions are the C library's float ones, within 1 ULP of correctly rounded on glibc. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/fail.h"
+#include "infer/op.h"
+
+/* ---- two inputs, broadcast ------------------------------------------------------------------------ */
+
+typedef enum binary { ADD, SUB, MUL, DIV, POW, MIN, MAX, MOD, FMOD, PRELU } binary;
+typedef enum comparison { EQUAL, LESS, GREATER, LESS_EQUAL, GREATER_EQUAL, AND, OR, XOR } comparison;
+
+/* Steps an index over a broadcast shape and the offsets of the inputs with it. */
+typedef struct walk {
+    int rank;
+    int64_t dim[LW_MAX_RANK], index[LW_MAX_RANK], stride[3][LW_MAX_RANK], at[3];
+} walk;
+
+static void step(walk *w)
+{
+    for (int k = w->rank - 1; k >= 0; k--) {
+        for (int i = 0; i < 3; i++)
+            w->at[i] += w->stride[i][k];
+        if (++w->index[k] < w->dim[k])
+            return;
+        for (int i = 0; i < 3; i++)
+            w->at[i] -= w->stride[i][k] * w->dim[k];
+        w->index[k] = 0;
+    }
+}
+
+static lw_status walk_of(walk *w, const lw_tensor *a, const lw_tensor *b, lw_error *err)
+{
+    memset(w, 0, sizeof *w);
+    LW_TRY(lw_broadcast(a, b, &w->rank, w->dim, err));
+    lw_broadcast_strides(a, w->rank, w->stride[0]);
+    lw_broadcast_strides(b, w->rank, w->stride[1]);
+    return LW_OK;
+}
+
+/* Floor and truncated remainders of integers; a zero divisor has been refused. */
+static int64_t floor_mod(int64_t x, int64_t y)
+{
+    int64_t r = y == -1 ? 0 : x % y;
+    return r != 0 && (r < 0) != (y < 0) ? r + y : r;
+}
+
+static float apply_float(binary op, float x, float y)
+{
+    switch (op) {
+    case ADD:
+        return x + y;
+    case SUB:
+        return x - y;
+    case MUL:
+        return x * y;
+    case DIV:
+        return x / y;
+    case POW:
+        return powf(x, y);
+    case MIN:
+        return x < y || isnan(x) ? x : y;
+    case MAX:
+        return x > y || isnan(x) ? x : y;
+    case FMOD:
+        return fmodf(x, y);
+    case PRELU:
+        return x < 0 ? x * y : x;
+    default:
+        return NAN;
+    }
+}
+
+static double apply_double(binary op, double x, double y)
+{
+    switch (op) {
+    case ADD:
+        return x + y;
+    case SUB:
+        return x - y;
+    case MUL:
+        return x * y;
+    case DIV:
+        return x / y;
+    case POW:
+        return pow(x, y);
+    case MIN:
+        return x < y || isnan(x) ? x : y;
+    case MAX:
+        return x > y || isnan(x) ? x : y;
+    case FMOD:
+        return fmod(x, y);
+    case PRELU:
+        return x < 0 ? x * y : x;
+    default:
+        return NAN;
+    }
+}
+
+/* Integers wrap as the standard's reference does (two's complement). */
+static int64_t apply_integer(binary op, int64_t x, int64_t y)
+{
+    switch (op) {
+    case ADD:
+        return (int64_t)((uint64_t)x + (uint64_t)y);
+    case SUB:
+        return (int64_t)((uint64_t)x - (uint64_t)y);
+    case MUL:
+        return (int64_t)((uint64_t)x * (uint64_t)y);
+    case DIV:
+        return y == -1 ? (int64_t)(0 - (uint64_t)x) : x / y;
+    case POW: {
+        uint64_t r = 1, base = (uint64_t)x;
+        for (uint64_t n = y < 0 ? 0 : (uint64_t)y; n; n >>= 1, base *= base)
+            r *= n & 1 ? base : 1;
+        return (int64_t)r;
+    }
+    case MIN:
+        return x < y ? x : y;
+    case MAX:
+        return x > y ? x : y;
+    case MOD:
+        return floor_mod(x, y);
+    case FMOD:
+        return y == -1 ? 0 : x % y;
+    case PRELU:
+        return x < 0 ? x * y : x;
+    }
+    return 0;
+}
+
+static void store_integer(lw_tensor *t, int64_t i, int64_t v)
+{
+    switch (lw_dtype_size(t->dtype)) {
+    case 1:
+        ((uint8_t *)t->data)[i] = t->dtype == LW_BOOL ? v != 0 : (uint8_t)v;
+        break;
+    case 2:
+        ((uint16_t *)t->data)[i] = (uint16_t)v;
+        break;
+    case 4:
+        ((uint32_t *)t->data)[i] = (uint32_t)v;
+        break;
+    default:
+        ((int64_t *)t->data)[i] = v;
+    }
+}
+
+static lw_status same_dtype(const lw_tensor *a, const lw_tensor *b, lw_error *err)
+{
+    if (!a || !b)
+        return lw_fail(err, LW_E_INPUT, "an input is missing");
+    if (a->dtype != b->dtype)
+        return lw_fail(err, LW_E_INPUT, "inputs of different types: %s and %s", lw_dtype_name(a->dtype),
+                       lw_dtype_name(b->dtype));
+    if (a->dtype == LW_F16)
+        return lw_fail(err, LW_E_INPUT, "float16 arithmetic is not supported");
+    return LW_OK;
+}
+
+static lw_status combine(const lw_tensor *a, const lw_tensor *b, binary op, lw_tensor **out, lw_error *err)
+{
+    walk w;
+    if (op != POW)
+        LW_TRY(same_dtype(a, b, err));
+    else if (!a || !b || a->dtype == LW_F16 || b->dtype == LW_F16)
+        return lw_fail(err, LW_E_INPUT, "float16 arithmetic is not supported");
+    LW_TRY(walk_of(&w, a, b, err));
+    LW_TRY(lw_tensor_new(out, a->dtype, w.rank, w.dim, err));
+    lw_tensor *y = *out;
+    if (a->dtype == LW_F32 && b->dtype == LW_F32) {
+        const float *pa = a->data, *pb = b->data;
+        for (int64_t i = 0; i < y->count; i++, step(&w))
+            ((float *)y->data)[i] = apply_float(op, pa[w.at[0]], pb[w.at[1]]);
+    } else if (a->dtype == LW_F32 || a->dtype == LW_F64) {
+        for (int64_t i = 0; i < y->count; i++, step(&w)) {
+            double v = apply_double(op, lw_tensor_number(a, w.at[0]), lw_tensor_number(b, w.at[1]));
+            if (a->dtype == LW_F32)
+                ((float *)y->data)[i] = (float)v;
+            else
+                ((double *)y->data)[i] = v;
+        }
+    } else {
+        for (int64_t i = 0; i < y->count; i++, step(&w)) {
+            int64_t vb = lw_tensor_integer(b, w.at[1]);
+            if (vb == 0 && (op == DIV || op == MOD || op == FMOD)) {
+                lw_tensor_release(y);
+                *out = NULL;
+                return lw_fail(err, LW_E_INPUT, "division of integers by zero");
+            }
+            store_integer(y, i, apply_integer(op, lw_tensor_integer(a, w.at[0]), vb));
+        }
+    }
+    return LW_OK;
+}
+
+#define BINARY(function, op)                                                                                 \
+    static lw_status function(const lw_op_call *c, lw_error *err)                                            \
+    {                                                                                                        \
+        return combine(lw_in(c, 0), lw_in(c, 1), op, &c->out[0], err);                                       \
+    }
+BINARY(run_add, ADD)
+BINARY(run_sub, SUB)
+BINARY(run_mul, MUL)
+BINARY(run_div, DIV)
+BINARY(run_pow, POW)
+BINARY(run_prelu, PRELU)
+
+static lw_status run_mod(const lw_op_call *c, lw_error *err)
+{
+    return combine(lw_in(c, 0), lw_in(c, 1), lw_node_int(c->node, "fmod", 0) ? FMOD : MOD, &c->out[0], err);
+}
+
+/* Any number of inputs, from the left. */
+static lw_status fold(const lw_op_call *c, binary op, lw_error *err)
+{
+    const lw_tensor *first = lw_in(c, 0);
+    if (!first)
+        return lw_fail(err, LW_E_INPUT, "an input is missing");
+    lw_tensor *sum = lw_tensor_retain((lw_tensor *)first);
+    for (int i = 1; i < c->n_in; i++) {
+        lw_tensor *next = NULL;
+        lw_status status = combine(sum, lw_in(c, i), op, &next, err);
+        lw_tensor_release(sum);
+        if (status != LW_OK)
+            return status;
+        sum = next;
+    }
+    c->out[0] = sum;
+    return LW_OK;
+}
+
+static lw_status run_min(const lw_op_call *c, lw_error *err)
+{
+    return fold(c, MIN, err);
+}
+
+static lw_status run_max(const lw_op_call *c, lw_error *err)
+{
+    return fold(c, MAX, err);
+}
+
+static lw_status run_sum(const lw_op_call *c, lw_error *err)
+{
+    return fold(c, ADD, err);
+}
+
+static lw_status compare(const lw_op_call *c, comparison op, lw_error *err)
+{
+    const lw_tensor *a = lw_in(c, 0), *b = lw_in(c, 1);
+    walk w;
+    LW_TRY(same_dtype(a, b, err));
+    if (op >= AND)
+        LW_TRY(lw_want(a, LW_BOOL, "the input", err));
+    LW_TRY(walk_of(&w, a, b, err));
+    LW_TRY(lw_tensor_new(&c->out[0], LW_BOOL, w.rank, w.dim, err));
+    bool is_float = a->dtype == LW_F32 || a->dtype == LW_F64;
+    for (int64_t i = 0; i < c->out[0]->count; i++, step(&w)) {
+        double fx = is_float ? lw_tensor_number(a, w.at[0]) : 0,
+               fy = is_float ? lw_tensor_number(b, w.at[1]) : 0;
+        int64_t x = is_float ? 0 : lw_tensor_integer(a, w.at[0]),
+                y = is_float ? 0 : lw_tensor_integer(b, w.at[1]);
+        bool less = is_float ? fx < fy : x < y, equal = is_float ? fx == fy : x == y,
+             greater = is_float ? fx > fy : x > y;
+        bool r = op == EQUAL           ? equal
+                 : op == LESS          ? less
+                 : op == GREATER       ? greater
+                 : op == LESS_EQUAL    ? less || equal
+                 : op == GREATER_EQUAL ? greater || equal
+                 : op == AND           ? x && y
+                 : op == OR            ? x || y
+                                       : !x != !y;
+        ((uint8_t *)c->out[0]->data)[i] = r;
+    }
+    return LW_OK;
+}
+
+#define COMPARISON(function, op)                                                                             \
+    static lw_status function(const lw_op_call *c, lw_error *err)                                            \
+    {                                                                                                        \
+        return compare(c, op, err);                                                                          \
+    }
+COMPARISON(run_equal, EQUAL)
+COMPARISON(run_less, LESS)
+COMPARISON(run_greater, GREATER)
+COMPARISON(run_less_equal, LESS_EQUAL)
+COMPARISON(run_greater_equal, GREATER_EQUAL)
+COMPARISON(run_and, AND)
+COMPARISON(run_or, OR)
+COMPARISON(run_xor, XOR)
+
+static lw_status run_where(const lw_op_call *c, lw_error *err)
+{
+    const lw_tensor *condition = lw_in(c, 0), *a = lw_in(c, 1), *b = lw_in(c, 2);
+    LW_TRY(lw_want(condition, LW_BOOL, "the condition", err));
+    if (!a || !b || a->dtype != b->dtype)
+        return lw_fail(err, LW_E_INPUT, "inputs of different types");
+    walk w = {0};
+    lw_tensor both = {.dtype = a->dtype};
+    LW_TRY(lw_broadcast(a, b, &both.rank, both.dim, err));
+    LW_TRY(lw_broadcast(condition, &both, &w.rank, w.dim, err));
+    lw_broadcast_strides(a, w.rank, w.stride[0]);
+    lw_broadcast_strides(b, w.rank, w.stride[1]);
+    lw_broadcast_strides(condition, w.rank, w.stride[2]);
+    LW_TRY(lw_tensor_new(&c->out[0], a->dtype, w.rank, w.dim, err));
+    int64_t size = lw_dtype_size(a->dtype);
+    for (int64_t i = 0; i < c->out[0]->count; i++, step(&w)) {
+        bool first = ((const uint8_t *)condition->data)[w.at[2]];
+        const char *from =
+            first ? (const char *)a->data + w.at[0] * size : (const char *)b->data + w.at[1] * size;
+        memcpy((char *)c->out[0]->data + i * size, from, (size_t)size);
+    }
+    return LW_OK;
+}
+
+/* ---- one input ------------------------------------------------------------------------------------ */
+
+typedef float (*real_function)(float x, float p, float q);
+
+static lw_status map(const lw_op_call *c, real_function f, float p, float q, lw_error *err)
+{
+    const lw_tensor *x = lw_in(c, 0);
+    LW_TRY(lw_want(x, LW_F32, "the input", err));
+    LW_TRY(lw_tensor_new(&c->out[0], LW_F32, x->rank, x->dim, err));
+    const float *from = x->data;
+    float *to = c->out[0]->data;
+    for (int64_t i = 0; i < x->count; i++)
+        to[i] = f(from[i], p, q);
+    return LW_OK;
+}
+
+#define REAL(name, expression)                                                                               \
+    static float name##_of(float x, float p, float q)                                                        \
+    {                                                                                                        \
+        (void)p, (void)q;                                                                                    \
+        return expression;                                                                                   \
+    }                                                                                                        \
+    static lw_status run_##name(const lw_op_call *c, lw_error *err)                                          \
+    {                                                                                                        \
+        return map(c, name##_of, 0, 0, err);                                                                 \
+    }
+REAL(sqrt, sqrtf(x))
+REAL(exp, expf(x))
+REAL(log, logf(x))
+REAL(erf, erff(x))
+REAL(tanh, tanhf(x))
+REAL(sin, sinf(x))
+REAL(cos, cosf(x))
+REAL(reciprocal, 1 / x)
+REAL(floor, floorf(x))
+REAL(ceil, ceilf(x))
+REAL(round, rintf(x))
+REAL(sigmoid, 1 / (1 + expf(-x)))
+REAL(softplus, x > 0 ? x + log1pf(expf(-x)) : log1pf(expf(x)))
+REAL(softsign, x / (1 + fabsf(x)))
+REAL(hardswish, x *fminf(1, fmaxf(0, x / 6 + 0.5f)))
+REAL(fastgelu, 0.5f * x * (1 + tanhf(0.7978845608028654f * (x + 0.044715f * x * x * x))))
+REAL(exactgelu, 0.5f * x * (1 + erff(x * 0.7071067811865476f)))
+
+static float leaky_of(float x, float alpha, float q)
+{
+    (void)q;
+    return x < 0 ? alpha * x : x;
+}
+
+static lw_status run_leaky_relu(const lw_op_call *c, lw_error *err)
+{
+    return map(c, leaky_of, lw_node_float(c->node, "alpha", 0.01f), 0, err);
+}
+
+static float elu_of(float x, float alpha, float q)
+{
+    (void)q;
+    return x < 0 ? alpha * expm1f(x) : x;
+}
+
+static lw_status run_elu(const lw_op_call *c, lw_error *err)
+{
+    return map(c, elu_of, lw_node_float(c->node, "alpha", 1), 0, err);
+}
+
+static float selu_of(float x, float alpha, float gamma)
+{
+    return gamma * (x > 0 ? x : alpha * expm1f(x));
+}
+
+static lw_status run_selu(const lw_op_call *c, lw_error *err)
+{
+    return map(c, selu_of, lw_node_float(c->node, "alpha", 1.67326319217681884765625f),
+               lw_node_float(c->node, "gamma", 1.05070102214813232421875f), err);
+}
+
+static float hard_sigmoid_of(float x, float alpha, float beta)
+{
+    return fminf(1, fmaxf(0, alpha * x + beta));
+}
+
+static lw_status run_hard_sigmoid(const lw_op_call *c, lw_error *err)
+{
+    return map(c, hard_sigmoid_of, lw_node_float(c->node, "alpha", 0.2f),
+               lw_node_float(c->node, "beta", 0.5f), err);
+}
+
+static lw_status run_gelu(const lw_op_call *c, lw_error *err)
+{
+    bool fast = strcmp(lw_node_string(c->node, "approximate", "none"), "tanh") == 0;
+    return fast ? run_fastgelu(c, err) : run_exactgelu(c, err);
+}
+
+/* com.microsoft: the function of input + bias. */
+static lw_status with_bias(const lw_op_call *c, real_function f, lw_error *err)
+{
+    lw_tensor *sum = NULL;
+    if (lw_in(c, 1))
+        LW_TRY(combine(lw_in(c, 0), lw_in(c, 1), ADD, &sum, err));
+    lw_tensor *in[1] = {sum ? sum : lw_in(c, 0)};
+    lw_op_call inner = *c;
+    inner.in = in;
+    inner.n_in = 1;
+    lw_status status = map(&inner, f, 0, 0, err);
+    lw_tensor_release(sum);
+    return status;
+}
+
+static lw_status run_fast_gelu_bias(const lw_op_call *c, lw_error *err)
+{
+    return with_bias(c, fastgelu_of, err);
+}
+
+static lw_status run_bias_gelu(const lw_op_call *c, lw_error *err)
+{
+    return with_bias(c, exactgelu_of, err);
+}
+
+/* Relu, Abs, Neg, Sign keep the type of their input. */
+static lw_status keep_type(const lw_op_call *c, double (*f)(double), int64_t (*g)(int64_t), lw_error *err)
+{
+    const lw_tensor *x = lw_in(c, 0);
+    if (!x || x->dtype == LW_F16 || x->dtype == LW_BOOL)
+        return lw_fail(err, LW_E_INPUT, "inputs of this type are not supported");
+    LW_TRY(lw_tensor_new(&c->out[0], x->dtype, x->rank, x->dim, err));
+    for (int64_t i = 0; i < x->count; i++) {
+        if (x->dtype == LW_F32)
+            ((float *)c->out[0]->data)[i] = (float)f(((const float *)x->data)[i]);
+        else if (x->dtype == LW_F64)
+            ((double *)c->out[0]->data)[i] = f(((const double *)x->data)[i]);
+        else
+            store_integer(c->out[0], i, g(lw_tensor_integer(x, i)));
+    }
+    return LW_OK;
+}
+
+static double relu_real(double x)
+{
+    return x < 0 ? 0 : x;
+}
+
+static int64_t relu_integer(int64_t x)
+{
+    return x < 0 ? 0 : x;
+}
+
+static double negative(double x)
+{
+    return -x;
+}
+
+static int64_t negative_integer(int64_t x)
+{
+    return (int64_t)(0 - (uint64_t)x);
+}
+
+static int64_t magnitude(int64_t x)
+{
+    return x < 0 ? negative_integer(x) : x;
+}
+
+static double sign_real(double x)
+{
+    return x > 0 ? 1 : x < 0 ? -1 : x;
+}
+
+static int64_t sign_integer(int64_t x)
+{
+    return (x > 0) - (x < 0);
+}
+
+static lw_status run_relu(const lw_op_call *c, lw_error *err)
+{
+    return keep_type(c, relu_real, relu_integer, err);
+}
+
+static lw_status run_neg(const lw_op_call *c, lw_error *err)
+{
+    return keep_type(c, negative, negative_integer, err);
+}
+
+static lw_status run_abs(const lw_op_call *c, lw_error *err)
+{
+    return keep_type(c, fabs, magnitude, err);
+}
+
+static lw_status run_sign(const lw_op_call *c, lw_error *err)
+{
+    return keep_type(c, sign_real, sign_integer, err);
+}
+
+static lw_status run_not(const lw_op_call *c, lw_error *err)
+{
+    const lw_tensor *x = lw_in(c, 0);
+    LW_TRY(lw_want(x, LW_BOOL, "the input", err));
+    LW_TRY(lw_tensor_new(&c->out[0], LW_BOOL, x->rank, x->dim, err));
+    for (int64_t i = 0; i < x->count; i++)
+        ((uint8_t *)c->out[0]->data)[i] = !((const uint8_t *)x->data)[i];
+    return LW_OK;
+}
+
+static lw_status run_isnan(const lw_op_call *c, lw_error *err)
+{
+    const lw_tensor *x = lw_in(c, 0);
+    LW_TRY(lw_want(x, LW_F32, "the input", err));
+    LW_TRY(lw_tensor_new(&c->out[0], LW_BOOL, x->rank, x->dim, err));
+    for (int64_t i = 0; i < x->count; i++)
+        ((uint8_t *)c->out[0]->data)[i] = isnan(((const float *)x->data)[i]) != 0;
+    return LW_OK;
+}
+
+static lw_status run_isinf(const lw_op_call *c, lw_error *err)
+{
+    const lw_tensor *x = lw_in(c, 0);
+    LW_TRY(lw_want(x, LW_F32, "the input", err));
+    LW_TRY(lw_tensor_new(&c->out[0], LW_BOOL, x->rank, x->dim, err));
+    bool positive = lw_node_int(c->node, "detect_positive", 1) != 0,
+         negative_too = lw_node_int(c->node, "detect_negative", 1) != 0;
+    for (int64_t i = 0; i < x->count; i++) {
+        float v = ((const float *)x->data)[i];
+        ((uint8_t *)c->out[0]->data)[i] = isinf(v) && (v > 0 ? positive : negative_too);
+    }
+    return LW_OK;
+}
+
+/* Bounds as inputs (opset 11 on) or attributes. */
+static lw_status run_clip(const lw_op_call *c, lw_error *err)
+{
+    const lw_tensor *x = lw_in(c, 0), *low = lw_in(c, 1), *high = lw_in(c, 2);
+    if (!x || x->dtype == LW_F16 || (low && (low->dtype != x->dtype || low->count != 1)) ||
+        (high && (high->dtype != x->dtype || high->count != 1)))
+        return lw_fail(err, LW_E_INPUT, "the bounds must be single numbers of the input's type");
+    const lw_attr *least = c->node->opset < 11 ? lw_node_attr(c->node, "min") : NULL;
+    const lw_attr *most = c->node->opset < 11 ? lw_node_attr(c->node, "max") : NULL;
+    LW_TRY(lw_tensor_new(&c->out[0], x->dtype, x->rank, x->dim, err));
+    bool is_float = x->dtype == LW_F32 || x->dtype == LW_F64;
+    for (int64_t i = 0; i < x->count; i++) {
+        if (is_float) {
+            double v = lw_tensor_number(x, i);
+            if (low || least) {
+                double bound = low ? lw_tensor_number(low, 0) : least->f;
+                v = v < bound ? bound : v;
+            }
+            if (high || most) {
+                double bound = high ? lw_tensor_number(high, 0) : most->f;
+                v = v > bound ? bound : v;
+            }
+            if (x->dtype == LW_F32)
+                ((float *)c->out[0]->data)[i] = (float)v;
+            else
+                ((double *)c->out[0]->data)[i] = v;
+        } else {
+            int64_t v = lw_tensor_integer(x, i);
+            v = low && v < lw_tensor_integer(low, 0) ? lw_tensor_integer(low, 0) : v;
+            v = high && v > lw_tensor_integer(high, 0) ? lw_tensor_integer(high, 0) : v;
+            store_integer(c->out[0], i, v);
+        }
+    }
+    return LW_OK;
+}
+
+static lw_status cast(const lw_tensor *x, lw_dtype to, lw_tensor **out, lw_error *err)
+{
+    if (to == LW_F16)
+        return lw_fail(err, LW_E_INPUT, "casts to float16 are not supported");
+    LW_TRY(lw_tensor_new(out, to, x->rank, x->dim, err));
+    bool from_real = x->dtype == LW_F32 || x->dtype == LW_F64 || x->dtype == LW_F16;
+    for (int64_t i = 0; i < x->count; i++) {
+        if (to == LW_F32)
+            ((float *)(*out)->data)[i] =
+                from_real ? (float)lw_tensor_number(x, i) : (float)lw_tensor_integer(x, i);
+        else if (to == LW_F64)
+            ((double *)(*out)->data)[i] = lw_tensor_number(x, i);
+        else if (to == LW_BOOL)
+            ((uint8_t *)(*out)->data)[i] =
+                from_real ? lw_tensor_number(x, i) != 0 : lw_tensor_integer(x, i) != 0;
+        else if (!from_real)
+            store_integer(*out, i, lw_tensor_integer(x, i));
+        else { /* toward zero; what int64 cannot hold saturates, NaN is 0 */
+            double v = lw_tensor_number(x, i);
+            store_integer(*out, i,
+                          v >= 0x1p63   ? INT64_MAX
+                          : v < -0x1p63 ? INT64_MIN
+                          : isnan(v)    ? 0
+                                        : (int64_t)v);
+        }
+    }
+    return LW_OK;
+}
+
+static lw_status run_cast(const lw_op_call *c, lw_error *err)
+{
+    static const int dtypes[] = {
+        [1] = LW_F32, [2] = LW_U8,   [3] = LW_I8,   [4] = LW_U16,  [5] = LW_I16,  [6] = LW_I32,
+        [7] = LW_I64, [9] = LW_BOOL, [10] = LW_F16, [11] = LW_F64, [12] = LW_U32, [13] = LW_U64};
+    int64_t to = lw_node_int(c->node, "to", 0);
+    if (!lw_in(c, 0) || to < 1 || to >= (int64_t)(sizeof dtypes / sizeof *dtypes) || to == 8)
+        return lw_fail(err, LW_E_INPUT, "a cast to element type %lld is not supported", (long long)to);
+    return cast(lw_in(c, 0), (lw_dtype)dtypes[to], &c->out[0], err);
+}
+
+static lw_status run_cast_like(const lw_op_call *c, lw_error *err)
+{
+    if (!lw_in(c, 0) || !lw_in(c, 1))
+        return lw_fail(err, LW_E_INPUT, "an input is missing");
+    return cast(lw_in(c, 0), lw_in(c, 1)->dtype, &c->out[0], err);
+}
+
+static const char by_element[] = "elementwise";
+const lw_op lw_ops_elementwise[] = {
+    {"", "Add", 7, 0, 2, 2, run_add, by_element, NULL},
+    {"", "Sub", 7, 0, 2, 2, run_sub, by_element, NULL},
+    {"", "Mul", 7, 0, 2, 2, run_mul, by_element, NULL},
+    {"", "Div", 7, 0, 2, 2, run_div, by_element, NULL},
+    {"", "Pow", 7, 0, 2, 2, run_pow, by_element, NULL},
+    {"", "Mod", 10, 0, 2, 2, run_mod, by_element, NULL},
+    {"", "PRelu", 7, 0, 2, 2, run_prelu, by_element, NULL},
+    {"", "Min", 8, 0, 1, 1 << 20, run_min, by_element, NULL},
+    {"", "Max", 8, 0, 1, 1 << 20, run_max, by_element, NULL},
+    {"", "Sum", 8, 0, 1, 1 << 20, run_sum, by_element, NULL},
+    {"", "Equal", 7, 0, 2, 2, run_equal, by_element, NULL},
+    {"", "Less", 7, 0, 2, 2, run_less, by_element, NULL},
+    {"", "Greater", 7, 0, 2, 2, run_greater, by_element, NULL},
+    {"", "LessOrEqual", 12, 0, 2, 2, run_less_equal, by_element, NULL},
+    {"", "GreaterOrEqual", 12, 0, 2, 2, run_greater_equal, by_element, NULL},
+    {"", "And", 7, 0, 2, 2, run_and, by_element, NULL},
+    {"", "Or", 7, 0, 2, 2, run_or, by_element, NULL},
+    {"", "Xor", 7, 0, 2, 2, run_xor, by_element, NULL},
+    {"", "Where", 9, 0, 3, 3, run_where, by_element, NULL},
+    {"", "Sqrt", 6, 0, 1, 1, run_sqrt, by_element, NULL},
+    {"", "Exp", 6, 0, 1, 1, run_exp, by_element, NULL},
+    {"", "Log", 6, 0, 1, 1, run_log, by_element, NULL},
+    {"", "Erf", 9, 0, 1, 1, run_erf, by_element, NULL},
+    {"", "Tanh", 6, 0, 1, 1, run_tanh, by_element, NULL},
+    {"", "Sin", 7, 0, 1, 1, run_sin, by_element, NULL},
+    {"", "Cos", 7, 0, 1, 1, run_cos, by_element, NULL},
+    {"", "Reciprocal", 6, 0, 1, 1, run_reciprocal, by_element, NULL},
+    {"", "Floor", 6, 0, 1, 1, run_floor, by_element, NULL},
+    {"", "Ceil", 6, 0, 1, 1, run_ceil, by_element, NULL},
+    {"", "Round", 11, 0, 1, 1, run_round, by_element, NULL},
+    {"", "Sigmoid", 6, 0, 1, 1, run_sigmoid, by_element, NULL},
+    {"", "Softplus", 1, 0, 1, 1, run_softplus, by_element, NULL},
+    {"", "Softsign", 1, 0, 1, 1, run_softsign, by_element, NULL},
+    {"", "HardSwish", 14, 0, 1, 1, run_hardswish, by_element, NULL},
+    {"", "HardSigmoid", 6, 0, 1, 1, run_hard_sigmoid, by_element, NULL},
+    {"", "LeakyRelu", 6, 0, 1, 1, run_leaky_relu, by_element, NULL},
+    {"", "Elu", 6, 0, 1, 1, run_elu, by_element, NULL},
+    {"", "Selu", 6, 0, 1, 1, run_selu, by_element, NULL},
+    {"", "Gelu", 20, 0, 1, 1, run_gelu, by_element, NULL},
+    {"", "Relu", 6, 0, 1, 1, run_relu, by_element, NULL},
+    {"", "Neg", 6, 0, 1, 1, run_neg, by_element, NULL},
+    {"", "Abs", 6, 0, 1, 1, run_abs, by_element, NULL},
+    {"", "Sign", 9, 0, 1, 1, run_sign, by_element, NULL},
+    {"", "Not", 1, 0, 1, 1, run_not, by_element, NULL},
+    {"", "IsNaN", 9, 0, 1, 1, run_isnan, by_element, NULL},
+    {"", "IsInf", 10, 0, 1, 1, run_isinf, by_element, NULL},
+    {"", "Clip", 6, 0, 1, 3, run_clip, by_element, NULL},
+    {"", "Cast", 9, 0, 1, 1, run_cast, by_element, NULL},
+    {"", "CastLike", 15, 0, 2, 2, run_cast_like, by_element, NULL},
+    {"com.microsoft", "Gelu", 1, 0, 1, 1, run_exactgelu, by_element, NULL},
+    {"com.microsoft", "BiasGelu", 1, 0, 2, 2, run_bias_gelu, by_element, NULL},
+    {"com.microsoft", "FastGelu", 1, 0, 1, 2, run_fast_gelu_bias, by_element, NULL},
+    {NULL, NULL, 0, 0, 0, 0, NULL, NULL, NULL},
+};

@@ -1,0 +1,481 @@
+/* ops_linear.c - float products, convolutions, pooling and recurrent layers. */
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/fail.h"
+#include "infer/op.h"
+#include "infer/product.h"
+#include "infer/window.h"
+
+/* ---- products ------------------------------------------------------------------------------------ */
+
+/* c = alpha * op(a) * op(b) (+ c when `accumulate`), rows spread over the pool. Strides are in floats. */
+typedef struct float_gemm {
+    int64_t m, n, k;
+    const float *a, *b;
+    int64_t a_row, a_column, b_row, b_column;
+    float *c;
+    int64_t ldc;
+    float alpha;
+    bool accumulate;
+} float_gemm;
+
+enum { ROWS_A_TASK = 8 };
+
+static lw_status gemm_rows(void *arg, int64_t task, int worker, lw_error *err)
+{
+    (void)worker, (void)err;
+    const float_gemm *g = arg;
+    int64_t last = (task + 1) * ROWS_A_TASK < g->m ? (task + 1) * ROWS_A_TASK : g->m;
+    for (int64_t i = task * ROWS_A_TASK; i < last; i++) {
+        float *c = g->c + i * g->ldc;
+        if (g->b_column == 1) { /* by rows of b: contiguous in the inner loop */
+            if (!g->accumulate)
+                memset(c, 0, (size_t)g->n * sizeof *c);
+            for (int64_t k = 0; k < g->k; k++) {
+                float a = g->alpha * g->a[i * g->a_row + k * g->a_column];
+                const float *b = g->b + k * g->b_row;
+                for (int64_t j = 0; j < g->n; j++)
+                    c[j] += a * b[j];
+            }
+        } else {
+            for (int64_t j = 0; j < g->n; j++) {
+                float sum = 0;
+                for (int64_t k = 0; k < g->k; k++)
+                    sum += g->a[i * g->a_row + k * g->a_column] * g->b[k * g->b_row + j * g->b_column];
+                c[j] = g->alpha * sum + (g->accumulate ? c[j] : 0);
+            }
+        }
+    }
+    return LW_OK;
+}
+
+static lw_status float_product(lw_pool *pool, float_gemm *g, lw_error *err)
+{
+    int64_t tasks = (g->m + ROWS_A_TASK - 1) / ROWS_A_TASK;
+    /* small products are not worth a dispatch */
+    return lw_pool_for(g->m * g->n * g->k < 1 << 16 ? NULL : pool, tasks, gemm_rows, g, err);
+}
+
+static lw_status matmul(const lw_op_call *c, const lw_tensor *a, bool transpose_a, const lw_tensor *b,
+                        bool transpose_b, float alpha, lw_error *err)
+{
+    lw_tensor sa, sb; /* the shapes as they enter the product */
+    lw_product p;
+    LW_TRY(lw_want(a, LW_F32, "A", err));
+    LW_TRY(lw_want(b, LW_F32, "B", err));
+    sa = *a;
+    sb = *b;
+    if (transpose_a && a->rank > 1) {
+        sa.dim[a->rank - 1] = a->dim[a->rank - 2];
+        sa.dim[a->rank - 2] = a->dim[a->rank - 1];
+    }
+    if (transpose_b && b->rank > 1) {
+        sb.dim[b->rank - 1] = b->dim[b->rank - 2];
+        sb.dim[b->rank - 2] = b->dim[b->rank - 1];
+    }
+    LW_TRY(lw_product_of(&p, &sa, &sb, err));
+    LW_TRY(lw_tensor_new(&c->out[0], LW_F32, p.rank, p.dim, err));
+    for (int64_t batch = 0; batch < p.batches; batch++) {
+        int64_t at_a, at_b;
+        lw_product_offsets(&p, batch, &at_a, &at_b);
+        float_gemm g = {.m = p.m,
+                        .n = p.n,
+                        .k = p.k,
+                        .a = (const float *)a->data + at_a * p.m * p.k,
+                        .b = (const float *)b->data + at_b * p.k * p.n,
+                        .a_row = transpose_a ? 1 : p.k,
+                        .a_column = transpose_a ? p.m : 1,
+                        .b_row = transpose_b ? 1 : p.n,
+                        .b_column = transpose_b ? p.k : 1,
+                        .c = (float *)c->out[0]->data + batch * p.m * p.n,
+                        .ldc = p.n,
+                        .alpha = alpha};
+        LW_TRY(float_product(c->pool, &g, err));
+    }
+    return LW_OK;
+}
+
+static lw_status run_matmul(const lw_op_call *c, lw_error *err)
+{
+    return matmul(c, lw_in(c, 0), false, lw_in(c, 1), false, 1, err);
+}
+
+static lw_status run_fused_matmul(const lw_op_call *c, lw_error *err)
+{
+    return matmul(c, lw_in(c, 0), lw_node_int(c->node, "transA", 0) != 0, lw_in(c, 1),
+                  lw_node_int(c->node, "transB", 0) != 0, lw_node_float(c->node, "alpha", 1), err);
+}
+
+static lw_status run_gemm(const lw_op_call *c, lw_error *err)
+{
+    const lw_tensor *a = lw_in(c, 0), *b = lw_in(c, 1), *bias = lw_in(c, 2);
+    if (!a || !b || a->rank != 2 || b->rank != 2)
+        return lw_fail(err, LW_E_INPUT, "Gemm's operands have two dimensions");
+    LW_TRY(matmul(c, a, lw_node_int(c->node, "transA", 0) != 0, b, lw_node_int(c->node, "transB", 0) != 0,
+                  lw_node_float(c->node, "alpha", 1), err));
+    if (!bias)
+        return LW_OK;
+    lw_tensor *y = c->out[0];
+    int rank;
+    int64_t dim[LW_MAX_RANK], stride[LW_MAX_RANK];
+    LW_TRY(lw_want(bias, LW_F32, "C", err));
+    LW_TRY(lw_broadcast(y, bias, &rank, dim, err));
+    if (rank != 2 || dim[0] != y->dim[0] || dim[1] != y->dim[1])
+        return lw_fail(err, LW_E_INPUT, "C does not fit the product's shape");
+    lw_broadcast_strides(bias, 2, stride);
+    float beta = lw_node_float(c->node, "beta", 1);
+    for (int64_t i = 0; i < dim[0]; i++)
+        for (int64_t j = 0; j < dim[1]; j++)
+            ((float *)y->data)[i * dim[1] + j] +=
+                beta * ((const float *)bias->data)[i * stride[0] + j * stride[1]];
+    return LW_OK;
+}
+
+/* ---- convolution and pooling --------------------------------------------------------------------- */
+
+/* Copies the patch of every output position into columns (channels * kernel) x positions. */
+static void columns_of(const lw_window *w, const float *x, int64_t channels, float *columns)
+{
+    for (int64_t c = 0; c < channels; c++)
+        for (int64_t q = 0; q < w->kernel_count; q++) {
+            int64_t q2 = q % w->kernel[2], q1 = q / w->kernel[2] % w->kernel[1],
+                    q0 = q / w->kernel[2] / w->kernel[1];
+            for (int64_t p = 0; p < w->out_count; p++) {
+                int64_t p2 = p % w->out[2], p1 = p / w->out[2] % w->out[1], p0 = p / w->out[2] / w->out[1];
+                int64_t i0 = p0 * w->stride[0] + q0 * w->dilation[0] - w->pad[0];
+                int64_t i1 = p1 * w->stride[1] + q1 * w->dilation[1] - w->pad[1];
+                int64_t i2 = p2 * w->stride[2] + q2 * w->dilation[2] - w->pad[2];
+                bool inside =
+                    i0 >= 0 && i0 < w->in[0] && i1 >= 0 && i1 < w->in[1] && i2 >= 0 && i2 < w->in[2];
+                *columns++ = inside ? x[c * w->in_count + (i0 * w->in[1] + i1) * w->in[2] + i2] : 0;
+            }
+        }
+}
+
+static lw_status run_conv(const lw_op_call *c, lw_error *err)
+{
+    const lw_tensor *x = lw_in(c, 0), *weight = lw_in(c, 1), *bias = lw_in(c, 2);
+    lw_window w;
+    int64_t dim[LW_MAX_RANK], groups = lw_node_int(c->node, "group", 1);
+    LW_TRY(lw_want(x, LW_F32, "the input", err));
+    LW_TRY(lw_want(weight, LW_F32, "the weight", err));
+    if (weight->rank != x->rank || x->rank < 3)
+        return lw_fail(err, LW_E_INPUT, "the weight has %d dimensions, the input %d", weight->rank, x->rank);
+    LW_TRY(lw_window_of(&w, c->node, x, weight->dim + 2, err));
+    int64_t outputs = weight->dim[0], channels = x->dim[1];
+    if (groups < 1 || channels % groups || outputs % groups || weight->dim[1] != channels / groups)
+        return lw_fail(err, LW_E_INPUT,
+                       "%lld input channels in %lld groups and a weight of %lld x %lld channels do not agree",
+                       (long long)channels, (long long)groups, (long long)outputs, (long long)weight->dim[1]);
+    if (bias)
+        LW_TRY(lw_want(bias, LW_F32, "the bias", err));
+    if (bias && bias->count != outputs)
+        return lw_fail(err, LW_E_INPUT, "the bias has %lld values where %lld belong", (long long)bias->count,
+                       (long long)outputs);
+    dim[0] = x->dim[0];
+    dim[1] = outputs;
+    memcpy(dim + 2, w.out, (size_t)w.dims * sizeof *dim);
+    LW_TRY(lw_tensor_new(&c->out[0], LW_F32, x->rank, dim, err));
+    int64_t in = channels / groups, out = outputs / groups, patch = in * w.kernel_count;
+    float *columns = malloc((size_t)(patch * w.out_count) * sizeof *columns + 1);
+    if (!columns)
+        return lw_fail_memory(err, (size_t)(patch * w.out_count) * sizeof *columns);
+    lw_status status = LW_OK;
+    for (int64_t n = 0; n < x->dim[0] && status == LW_OK; n++)
+        for (int64_t g = 0; g < groups && status == LW_OK; g++) {
+            float *y = (float *)c->out[0]->data + (n * outputs + g * out) * w.out_count;
+            columns_of(&w, (const float *)x->data + (n * channels + g * in) * w.in_count, in, columns);
+            for (int64_t o = 0; o < out; o++)
+                for (int64_t i = 0; i < w.out_count; i++)
+                    y[o * w.out_count + i] = bias ? ((const float *)bias->data)[g * out + o] : 0;
+            float_gemm product = {.m = out,
+                                  .n = w.out_count,
+                                  .k = patch,
+                                  .a = (const float *)weight->data + g * out * patch,
+                                  .a_row = patch,
+                                  .a_column = 1,
+                                  .b = columns,
+                                  .b_row = w.out_count,
+                                  .b_column = 1,
+                                  .c = y,
+                                  .ldc = w.out_count,
+                                  .alpha = 1,
+                                  .accumulate = true};
+            status = float_product(c->pool, &product, err);
+        }
+    free(columns);
+    return status;
+}
+
+static lw_status pool(const lw_op_call *c, bool is_max, bool global, lw_error *err)
+{
+    const lw_tensor *x = lw_in(c, 0);
+    lw_window w;
+    int64_t dim[LW_MAX_RANK];
+    bool bytes = is_max && x && (x->dtype == LW_I8 || x->dtype == LW_U8);
+    if (!bytes)
+        LW_TRY(lw_want(x, LW_F32, "the input", err));
+    if (c->n_out > 1)
+        return lw_fail(err, LW_E_INPUT, "the indices output is not supported");
+    if (global) {
+        if (x->rank < 3 || x->rank > 5)
+            return lw_fail(err, LW_E_INPUT, "the input has %d dimensions: 3 to 5 are supported", x->rank);
+        w = (lw_window){.dims = x->rank - 2,
+                        .in = {1, 1, 1},
+                        .out = {1, 1, 1},
+                        .stride = {1, 1, 1},
+                        .dilation = {1, 1, 1},
+                        .kernel = {1, 1, 1},
+                        .out_count = 1};
+        for (int k = 0; k < w.dims; k++)
+            w.in[k] = w.kernel[k] = x->dim[2 + k];
+        w.in_count = w.kernel_count = lw_tensor_span(x, 2, x->rank);
+    } else {
+        LW_TRY(lw_window_of(&w, c->node, x, NULL, err));
+    }
+    bool count_pads = lw_node_int(c->node, "count_include_pad", 0) != 0;
+    memcpy(dim, x->dim, 2 * sizeof *dim);
+    memcpy(dim + 2, w.out, (size_t)w.dims * sizeof *dim);
+    LW_TRY(lw_tensor_new(&c->out[0], x->dtype, x->rank, dim, err));
+    for (int64_t image = 0; image < x->dim[0] * x->dim[1]; image++)
+        for (int64_t p = 0; p < w.out_count; p++) {
+            int64_t at[3] = {p / w.out[2] / w.out[1], p / w.out[2] % w.out[1], p % w.out[2]}, used = 0;
+            float best = -INFINITY;
+            double sum = 0;
+            for (int64_t q = 0; q < w.kernel_count; q++) {
+                int64_t of[3] = {q / w.kernel[2] / w.kernel[1], q / w.kernel[2] % w.kernel[1],
+                                 q % w.kernel[2]},
+                        i[3];
+                bool inside = true, padded = true;
+                for (int k = 0; k < 3; k++) {
+                    i[k] = at[k] * w.stride[k] + of[k] * w.dilation[k] - w.pad[k];
+                    inside = inside && i[k] >= 0 && i[k] < w.in[k];
+                    padded = padded && i[k] < w.in[k] + w.pad_end[k];
+                }
+                if (inside) {
+                    int64_t from = image * w.in_count + (i[0] * w.in[1] + i[1]) * w.in[2] + i[2];
+                    float v = bytes ? (float)lw_tensor_integer(x, from) : ((const float *)x->data)[from];
+                    best = v > best ? v : best;
+                    sum += v;
+                }
+                used += inside || (count_pads && padded);
+            }
+            if (bytes)
+                ((uint8_t *)c->out[0]->data)[image * w.out_count + p] = (uint8_t)(int)best;
+            else
+                ((float *)c->out[0]->data)[image * w.out_count + p] =
+                    is_max ? best : (float)(sum / (double)used);
+        }
+    return LW_OK;
+}
+
+static lw_status run_max_pool(const lw_op_call *c, lw_error *err)
+{
+    return pool(c, true, false, err);
+}
+
+static lw_status run_average_pool(const lw_op_call *c, lw_error *err)
+{
+    return pool(c, false, false, err);
+}
+
+static lw_status run_global_max_pool(const lw_op_call *c, lw_error *err)
+{
+    return pool(c, true, true, err);
+}
+
+static lw_status run_global_average_pool(const lw_op_call *c, lw_error *err)
+{
+    return pool(c, false, true, err);
+}
+
+/* ---- recurrent layers ---------------------------------------------------------------------------- */
+
+static float logistic(float x)
+{
+    return 1 / (1 + expf(-x));
+}
+
+/* What LSTM and GRU share: sizes, optional inputs, directions. gates: 4 or 3 rows of blocks of `hidden`. */
+typedef struct recurrent {
+    int64_t steps, batch, inputs, hidden, directions, gates;
+    const float *x, *w, *r, *b, *h0, *c0;
+    const lw_tensor *lengths;
+    bool reverse_only;
+} recurrent;
+
+static lw_status recurrent_of(recurrent *n, const lw_op_call *c, int64_t gates, lw_error *err)
+{
+    const lw_tensor *x = lw_in(c, 0), *w = lw_in(c, 1), *r = lw_in(c, 2), *b = lw_in(c, 3), *h0 = lw_in(c, 5),
+                    *c0 = gates == 4 ? lw_in(c, 6) : NULL;
+    const char *direction = lw_node_string(c->node, "direction", "forward");
+    LW_TRY(lw_want(x, LW_F32, "X", err));
+    LW_TRY(lw_want(w, LW_F32, "W", err));
+    LW_TRY(lw_want(r, LW_F32, "R", err));
+    bool both = strcmp(direction, "bidirectional") == 0;
+    *n = (recurrent){.directions = both ? 2 : 1,
+                     .gates = gates,
+                     .lengths = lw_in(c, 4),
+                     .reverse_only = strcmp(direction, "reverse") == 0};
+    if (lw_node_int(c->node, "layout", 0) || lw_node_attr(c->node, "activations") ||
+        lw_node_attr(c->node, "clip") || lw_node_int(c->node, "input_forget", 0) || lw_in(c, 7))
+        return lw_fail(err, LW_E_INPUT,
+                       "layout 1, other activations, clip, input_forget and peepholes are not supported");
+    if (x->rank != 3 || w->rank != 3 || r->rank != 3)
+        return lw_fail(err, LW_E_INPUT, "X, W and R have three dimensions");
+    n->steps = x->dim[0];
+    n->batch = x->dim[1];
+    n->inputs = x->dim[2];
+    n->hidden = r->dim[2];
+    if (w->dim[0] != n->directions || w->dim[1] != gates * n->hidden || w->dim[2] != n->inputs ||
+        r->dim[0] != n->directions || r->dim[1] != gates * n->hidden ||
+        (b && b->count != n->directions * 2 * gates * n->hidden) ||
+        (h0 && h0->count != n->directions * n->batch * n->hidden) ||
+        (c0 && c0->count != n->directions * n->batch * n->hidden) ||
+        (n->lengths && (n->lengths->dtype != LW_I32 || n->lengths->count != n->batch)))
+        return lw_fail(err, LW_E_INPUT, "the shapes of X, W, R, B and the initial states do not agree");
+    n->x = x->data;
+    n->w = w->data;
+    n->r = r->data;
+    n->b = b ? b->data : NULL;
+    n->h0 = h0 ? h0->data : NULL;
+    n->c0 = c0 ? c0->data : NULL;
+    return LW_OK;
+}
+
+static float dot(const float *a, const float *b, int64_t n)
+{
+    float sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+/* Outputs Y (steps, directions, batch, hidden), Y_h and, for LSTM, Y_c (directions, batch, hidden). */
+static lw_status recurrent_outputs(const lw_op_call *c, const recurrent *n, int states, lw_error *err)
+{
+    int64_t all[4] = {n->steps, n->directions, n->batch, n->hidden};
+    LW_TRY(lw_tensor_new(&c->out[0], LW_F32, 4, all, err));
+    memset(c->out[0]->data, 0, (size_t)c->out[0]->count * sizeof(float));
+    for (int k = 1; k <= states && k < c->n_out; k++)
+        LW_TRY(lw_tensor_new(&c->out[k], LW_F32, 3, all + 1, err));
+    return LW_OK;
+}
+
+static lw_status run_lstm(const lw_op_call *c, lw_error *err)
+{
+    recurrent n;
+    LW_TRY(recurrent_of(&n, c, 4, err));
+    LW_TRY(recurrent_outputs(c, &n, 2, err));
+    int64_t hd = n.hidden;
+    float *h = calloc((size_t)(2 * hd), sizeof *h), *gate = malloc((size_t)(4 * hd) * sizeof *gate + 1);
+    if (!h || !gate) {
+        free(h), free(gate);
+        return lw_fail_memory(err, (size_t)(6 * hd) * sizeof *h);
+    }
+    float *cell = h + hd;
+    for (int64_t d = 0; d < n.directions; d++)
+        for (int64_t b = 0; b < n.batch; b++) {
+            int64_t state = (d * n.batch + b) * hd,
+                    length = n.lengths ? ((const int32_t *)n.lengths->data)[b] : n.steps;
+            length = length < 0 ? 0 : length > n.steps ? n.steps : length;
+            for (int64_t i = 0; i < hd; i++) {
+                h[i] = n.h0 ? n.h0[state + i] : 0;
+                cell[i] = n.c0 ? n.c0[state + i] : 0;
+            }
+            const float *w = n.w + d * 4 * hd * n.inputs, *r = n.r + d * 4 * hd * hd,
+                        *bias = n.b ? n.b + d * 8 * hd : NULL;
+            for (int64_t s = 0; s < length; s++) {
+                int64_t t = d == 1 || n.reverse_only ? length - 1 - s : s;
+                const float *x = n.x + (t * n.batch + b) * n.inputs;
+                for (int64_t g = 0; g < 4 * hd; g++) /* gates in ONNX's order i, o, f, c */
+                    gate[g] = dot(w + g * n.inputs, x, n.inputs) + dot(r + g * hd, h, hd) +
+                              (bias ? bias[g] + bias[4 * hd + g] : 0);
+                for (int64_t i = 0; i < hd; i++) {
+                    cell[i] =
+                        logistic(gate[2 * hd + i]) * cell[i] + logistic(gate[i]) * tanhf(gate[3 * hd + i]);
+                    h[i] = logistic(gate[hd + i]) * tanhf(cell[i]);
+                }
+                memcpy((float *)c->out[0]->data + ((t * n.directions + d) * n.batch + b) * hd, h,
+                       (size_t)hd * sizeof *h);
+            }
+            if (c->n_out > 1)
+                memcpy((float *)c->out[1]->data + state, h, (size_t)hd * sizeof *h);
+            if (c->n_out > 2)
+                memcpy((float *)c->out[2]->data + state, cell, (size_t)hd * sizeof *h);
+        }
+    free(h);
+    free(gate);
+    return LW_OK;
+}
+
+static lw_status run_gru(const lw_op_call *c, lw_error *err)
+{
+    recurrent n;
+    LW_TRY(recurrent_of(&n, c, 3, err));
+    LW_TRY(recurrent_outputs(c, &n, 1, err));
+    bool after = lw_node_int(c->node, "linear_before_reset", 0) != 0;
+    int64_t hd = n.hidden;
+    float *h = calloc((size_t)(4 * hd), sizeof *h);
+    if (!h)
+        return lw_fail_memory(err, (size_t)(4 * hd) * sizeof *h);
+    float *update = h + hd, *reset = h + 2 * hd, *next = h + 3 * hd;
+    for (int64_t d = 0; d < n.directions; d++)
+        for (int64_t b = 0; b < n.batch; b++) {
+            int64_t state = (d * n.batch + b) * hd,
+                    length = n.lengths ? ((const int32_t *)n.lengths->data)[b] : n.steps;
+            length = length < 0 ? 0 : length > n.steps ? n.steps : length;
+            for (int64_t i = 0; i < hd; i++)
+                h[i] = n.h0 ? n.h0[state + i] : 0;
+            const float *w = n.w + d * 3 * hd * n.inputs, *r = n.r + d * 3 * hd * hd,
+                        *bias = n.b ? n.b + d * 6 * hd : NULL;
+            for (int64_t s = 0; s < length; s++) {
+                int64_t t = d == 1 || n.reverse_only ? length - 1 - s : s;
+                const float *x = n.x + (t * n.batch + b) * n.inputs;
+                for (int64_t i = 0; i < hd; i++) { /* gates in ONNX's order z, r, h */
+                    update[i] = logistic(dot(w + i * n.inputs, x, n.inputs) + dot(r + i * hd, h, hd) +
+                                         (bias ? bias[i] + bias[3 * hd + i] : 0));
+                    int64_t g = hd + i;
+                    reset[i] = logistic(dot(w + g * n.inputs, x, n.inputs) + dot(r + g * hd, h, hd) +
+                                        (bias ? bias[g] + bias[3 * hd + g] : 0));
+                }
+                for (int64_t i = 0; i < hd; i++) {
+                    int64_t g = 2 * hd + i;
+                    float in = dot(w + g * n.inputs, x, n.inputs) + (bias ? bias[g] : 0),
+                          recurrent_bias = bias ? bias[3 * hd + g] : 0, back = 0;
+                    if (after)
+                        back = reset[i] * (dot(r + g * hd, h, hd) + recurrent_bias);
+                    else {
+                        for (int64_t k = 0; k < hd; k++)
+                            back += r[g * hd + k] * (reset[k] * h[k]);
+                        back += recurrent_bias;
+                    }
+                    next[i] = (1 - update[i]) * tanhf(in + back) + update[i] * h[i];
+                }
+                memcpy(h, next, (size_t)hd * sizeof *h);
+                memcpy((float *)c->out[0]->data + ((t * n.directions + d) * n.batch + b) * hd, h,
+                       (size_t)hd * sizeof *h);
+            }
+            if (c->n_out > 1)
+                memcpy((float *)c->out[1]->data + state, h, (size_t)hd * sizeof *h);
+        }
+    free(h);
+    return LW_OK;
+}
+
+const lw_op lw_ops_linear[] = {
+    {"", "MatMul", 1, 0, 2, 2, run_matmul, "float product", NULL},
+    {"com.microsoft", "FusedMatMul", 1, 0, 2, 2, run_fused_matmul, "float product", NULL},
+    {"", "Gemm", 7, 0, 2, 3, run_gemm, "float product", NULL},
+    {"", "Conv", 1, 0, 2, 3, run_conv, "float convolution", NULL},
+    {"", "MaxPool", 1, 0, 1, 1, run_max_pool, "pooling", NULL},
+    {"", "AveragePool", 7, 0, 1, 1, run_average_pool, "pooling", NULL},
+    {"", "GlobalMaxPool", 1, 0, 1, 1, run_global_max_pool, "pooling", NULL},
+    {"", "GlobalAveragePool", 1, 0, 1, 1, run_global_average_pool, "pooling", NULL},
+    {"", "LSTM", 7, 0, 3, 8, run_lstm, "recurrent", NULL},
+    {"", "GRU", 7, 0, 3, 6, run_gru, "recurrent", NULL},
+    {NULL, NULL, 0, 0, 0, 0, NULL, NULL, NULL},
+};

@@ -1,0 +1,22 @@
+/* window.h - the geometry that convolution and pooling share: kernels that slide over 1 to 3 spatial
+ * dimensions with stride, dilation and padding. */
+#ifndef LW_WINDOW_H
+#define LW_WINDOW_H
+
+#include "infer/model.h"
+
+typedef struct lw_window {
+    int dims; /* spatial; arrays below are filled to 3 with neutral values, so that loops can always be three
+                 deep */
+    int64_t in[3], out[3], kernel[3], stride[3], dilation[3];
+    int64_t pad[3], pad_end[3];
+    int64_t in_count, out_count, kernel_count; /* products */
+} lw_window;
+
+/* From the node's attributes kernel_shape, strides, dilations, pads, auto_pad, ceil_mode. x has the batch and
+ * the channels in its first two dimensions; kernel (NULL: from kernel_shape) is the weight's spatial shape.
+ */
+lw_status lw_window_of(lw_window *w, const lw_node *node, const lw_tensor *x, const int64_t *kernel,
+                       lw_error *err);
+
+#endif

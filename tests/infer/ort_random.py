@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+"""Random one-node models of every integer operator, run by lanewise and by ONNX Runtime on the same inputs: integers
+must be equal. Usage: ort_random.py PROGRAM [BACKEND] [SEED] [ROUNDS]. Needs the packages onnx and onnxruntime."""
+import os
+import subprocess
+import sys
+import tempfile
+
+try:
+    import numpy as np
+    import onnx
+    import onnxruntime as ort
+    from onnx import TensorProto as T, helper as h
+except ImportError as missing:
+    print(f"ort_random: skipped: {missing}")
+    print("cases: 0 passed, 0 failed, 1 skipped")
+    sys.exit(0)
+
+ONNX_TYPE = {np.uint8: T.UINT8, np.int8: T.INT8, np.int32: T.INT32, np.float32: T.FLOAT, np.int16: T.INT16, np.uint16: T.UINT16}
+BYTES = [np.uint8, np.int8]
+
+
+def onnx_type(a):
+    return ONNX_TYPE[a.dtype.type]
+
+
+class Cases:
+    def __init__(self, seed):
+        self.r = np.random.default_rng(seed)
+
+    def dtype(self):
+        return BYTES[self.r.integers(2)]
+
+    def data(self, dtype, *shape):
+        i = np.iinfo(dtype)
+        a = self.r.integers(i.min, i.max + 1, shape).astype(dtype)
+        if a.size and self.r.random() < 0.2:
+            a[...] = self.r.choice([i.min, i.max])  # saturation at both ends
+        return a
+
+    def weight(self, other, dtype, *shape):
+        """Without VNNI, ONNX Runtime saturates 16-bit sums of uint8 times int8 products: there only 7-bit weights."""
+        a = self.data(dtype, *shape)
+        return (a // 2).astype(dtype) if other == np.uint8 and dtype == np.int8 else a
+
+    def zero(self, dtype, *shape):
+        i = np.iinfo(dtype)
+        return self.r.choice([i.min, 0, i.max, self.r.integers(i.min, i.max + 1)], shape).astype(dtype)
+
+    def scale(self, *shape):
+        # powers of two make exact ties at .5, the others everything else
+        if self.r.random() < 0.3:
+            return (2.0 ** self.r.integers(-6, 1, shape)).astype(np.float32)
+        return (self.r.random(shape) * 0.2 + 1e-3).astype(np.float32)
+
+    def size(self, most):
+        return int(self.r.integers(1, most + 1))
+
+    def qlinear_matmul(self):
+        ta, tb = self.dtype(), self.dtype()
+        if ta == np.int8 and tb == np.uint8:
+            tb = np.int8  # a pair that ONNX Runtime does not have
+        m, k, n = self.size(9), self.size(67), self.size(33)
+        batch = [(), (2,), (3, 2)][self.r.integers(3)]
+        per_column = self.r.random() < 0.4
+        sb = self.scale(n) if per_column else self.scale()
+        zb = np.zeros(n, tb) if per_column else self.zero(tb)
+        return "QLinearMatMul", "", {}, [self.data(ta, *batch, m, k), self.scale(), self.zero(ta), self.weight(ta, tb, k, n), sb, zb,
+                                         self.scale() * np.float32(k), self.zero(ta)]
+
+    def matmul_integer(self):
+        ta, tb = self.dtype(), self.dtype()
+        if ta == np.int8 and tb == np.uint8:
+            tb = np.int8
+        m, k, n = self.size(9), self.size(67), self.size(33)
+        return "MatMulInteger", "", {}, [self.data(ta, m, k), self.weight(ta, tb, k, n), self.zero(ta), self.zero(tb)]
+
+    def convolution(self):
+        dims = self.size(2)
+        group = self.r.choice([1, 1, 2, 4])
+        c, o = group * self.size(3), group * self.size(3)
+        kernel = [self.size(3) for _ in range(dims)]
+        image = [self.size(9) + 6 for _ in range(dims)]
+        attrs = {"group": int(group), "strides": [self.size(2) for _ in range(dims)], "dilations": [self.size(2) for _ in range(dims)],
+                 "pads": [int(self.r.integers(0, 3)) for _ in range(2 * dims)]}
+        return attrs, c, o, kernel, image
+
+    def qlinear_conv(self):
+        attrs, c, o, kernel, image = self.convolution()
+        tx, tw = [(np.uint8, np.uint8), (np.uint8, np.int8), (np.int8, np.int8)][self.r.integers(3)]
+        per_channel = self.r.random() < 0.5
+        group = attrs["group"]
+        inputs = [self.data(tx, self.size(2), c, *image), self.scale(), self.zero(tx), self.weight(tx, tw, o, c // group, *kernel),
+                  self.scale(o) if per_channel else self.scale(), np.zeros(o, tw) if per_channel else self.zero(tw),
+                  self.scale() * np.float32(c * np.prod(kernel)), self.zero(tx)]
+        if self.r.random() < 0.6:
+            inputs.append(self.r.integers(-20000, 20000, o).astype(np.int32))
+        return "QLinearConv", "", attrs, inputs
+
+    def conv_integer(self):
+        attrs, c, o, kernel, image = self.convolution()
+        return "ConvInteger", "", attrs, [self.data(np.uint8, self.size(2), c, *image), self.data(np.uint8, o, c // attrs["group"], *kernel),
+                                          self.zero(np.uint8), self.zero(np.uint8)]
+
+    def quantize(self):
+        t = self.dtype()
+        scale = self.scale()
+        x = (self.r.standard_normal((self.size(50),)) * 200 * scale).astype(np.float32)
+        halves = np.float32(self.r.integers(-200, 200)) * scale + scale / 2
+        x[: len(x) // 2] = halves
+        return "QuantizeLinear", "", {}, [x, scale, self.zero(t)]
+
+    def dequantize(self):
+        t = self.dtype()
+        return "DequantizeLinear", "", {}, [self.data(t, self.size(50)), self.scale(), self.zero(t)]
+
+    def dynamic_quantize(self):
+        return "DynamicQuantizeLinear", "", {}, [(self.r.standard_normal((self.size(5), self.size(50))) * self.r.choice([1e-3, 1, 100])).astype(np.float32)]
+
+    def qlinear_add(self):
+        t = self.dtype()
+        shape = (self.size(4), self.size(40))
+        other = shape if self.r.random() < 0.6 else (1, shape[1])
+        op = ["QLinearAdd", "QLinearMul"][self.r.integers(2)]
+        return op, "com.microsoft", {}, [self.data(t, *shape), self.scale(), self.zero(t), self.data(t, *other), self.scale(), self.zero(t),
+                                         self.scale() * np.float32(3), self.zero(t)]
+
+    def qgemm(self):
+        ta, tb = [(np.uint8, np.uint8), (np.uint8, np.int8), (np.int8, np.int8)][self.r.integers(3)]
+        m, k, n = self.size(9), self.size(67), self.size(33)
+        ra, rb = int(self.r.integers(2)), int(self.r.integers(2))
+        a = self.data(ta, *((k, m) if ra else (m, k)))
+        b = self.weight(ta, tb, *((n, k) if rb else (k, n)))
+        return "QGemm", "com.microsoft", {"transA": ra, "transB": rb, "alpha": 1.0}, [
+            a, self.scale(), self.zero(ta), b, self.scale(), self.zero(tb), self.r.integers(-9999, 9999, n).astype(np.int32),
+            self.scale() * np.float32(k), self.zero(ta)]
+
+    def by_table(self):
+        t = self.dtype()
+        op, attrs = [("QLinearSigmoid", {}), ("QLinearLeakyRelu", {"alpha": 0.1})][self.r.integers(2)]
+        return op, "com.microsoft", attrs, [self.data(t, self.size(300)), self.scale(), self.zero(t), self.scale(), self.zero(t)]
+
+    def pool(self):
+        t = self.dtype()
+        return "QLinearGlobalAveragePool", "com.microsoft", {"channels_last": 0}, [
+            self.data(t, self.size(2), self.size(5), self.size(9), self.size(9)), self.scale(), self.zero(t), self.scale(), self.zero(t)]
+
+    def concat(self):
+        t = self.dtype()
+        rows = self.size(4)
+        inputs = [self.scale(), self.zero(t)]
+        for _ in range(self.size(3)):
+            inputs += [self.data(t, rows, self.size(9)), self.scale(), self.zero(t)]
+        return "QLinearConcat", "com.microsoft", {"axis": 1}, inputs
+
+
+def model_of(op, domain, attrs, inputs):
+    names = [f"i{k}" for k in range(len(inputs))]
+    outputs = {"DynamicQuantizeLinear": ["y0", "y1", "y2"]}.get(op, ["y0"])
+    node = h.make_node(op, names, outputs, domain=domain, **attrs)
+    graph = h.make_graph([node], "g", [h.make_tensor_value_info(n, onnx_type(a), a.shape) for n, a in zip(names, inputs)],
+                         [h.make_empty_tensor_value_info(o) for o in outputs])
+    model = h.make_model(graph, opset_imports=[h.make_opsetid("", 17), h.make_opsetid("com.microsoft", 1)])
+    model.ir_version = 8
+    return model, names, outputs
+
+
+def main():
+    program = sys.argv[1]
+    backend = sys.argv[2] if len(sys.argv) > 2 else "scalar"
+    seed = int(sys.argv[3]) if len(sys.argv) > 3 else 1
+    rounds = int(sys.argv[4]) if len(sys.argv) > 4 else 20
+    cases = Cases(seed)
+    makers = [cases.qlinear_matmul, cases.matmul_integer, cases.qlinear_conv, cases.conv_integer, cases.quantize, cases.dequantize,
+              cases.dynamic_quantize, cases.qlinear_add, cases.qgemm, cases.by_table, cases.pool, cases.concat]
+    passed = failed = skipped = 0
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 4
+    with tempfile.TemporaryDirectory() as folder:
+        for round_ in range(rounds):
+            for maker in makers:
+                op, domain, attrs, inputs = maker()
+                inputs = [np.asarray(a) for a in inputs]
+                model, names, outputs = model_of(op, domain, attrs, inputs)
+                path = os.path.join(folder, "model.onnx")
+                onnx.save(model, path)
+                try:
+                    want = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"]).run(None, dict(zip(names, inputs)))
+                except Exception as unsupported:
+                    skipped += 1
+                    print(f"[SKIP] {op}: ONNX Runtime: {str(unsupported)[:120]}")
+                    continue
+                command = [program, "infer", path, "--backend", backend, "-t", "1"]
+                for n, a in zip(names, inputs):
+                    np.save(os.path.join(folder, n + ".npy"), a)
+                    command += ["--input", f"{n}={folder}/{n}.npy"]
+                for o in outputs:
+                    command += ["--output", f"{o}={folder}/{o}.npy"]
+                run = subprocess.run(command, capture_output=True, text=True)
+                problem = None
+                if run.returncode:
+                    problem = run.stderr.strip()
+                else:
+                    for o, w in zip(outputs, want):
+                        got = np.load(os.path.join(folder, o + ".npy"))
+                        if got.dtype != w.dtype or got.shape != w.shape:
+                            problem = f"{o}: {got.dtype}{got.shape} instead of {w.dtype}{w.shape}"
+                        elif not np.array_equal(got, w):
+                            at = np.flatnonzero(got.ravel() != w.ravel())
+                            problem = f"{o}: {len(at)} of {w.size} differ, first {got.ravel()[at[0]]} instead of {w.ravel()[at[0]]}"
+                if problem:
+                    failed += 1
+                    print(f"FAILED seed {seed} round {round_} {op} {attrs} {[(a.dtype.name, a.shape) for a in inputs]}: {problem}")
+                else:
+                    passed += 1
+    print(f"ONNX Runtime {ort.__version__}, backend {backend}, seed {seed}")
+    print(f"cases: {passed} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,142 @@
+/* test_onnx_nodes.c - ONNX's own node tests: every one whose operators are claimed must pass, integers
+ * exactly, floats within ONNX's tolerance (relative 1e-3, absolute 1e-7). */
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "infer/network.h"
+
+static const char data[] = "/usr/share/libonnx-testdata/data/node";
+
+/* Tests of a claimed operator in a form that is not claimed; the refusal must say so. */
+static const struct {
+    const char *test, *says;
+} not_claimed[] = {
+    {"test_maxpool_with_argmax_2d_precomputed_pads", "the indices output is not supported"},
+    {"test_maxpool_with_argmax_2d_precomputed_strides", "the indices output is not supported"},
+    {"test_batchnorm_example_training_mode", "for inference"},
+    {"test_batchnorm_epsilon_training_mode", "for inference"},
+    {"test_lstm_batchwise", "not supported"},
+    {"test_lstm_with_peepholes", "not supported"},
+    {"test_gru_batchwise", "not supported"},
+    {"test_cast_FLOAT_to_BFLOAT16", "not supported"},
+    {"test_training_dropout", "training"},
+    {"test_training_dropout_default", "training"},
+    {"test_training_dropout_default_mask", "training"},
+    {"test_training_dropout_mask", "training"},
+    {"test_training_dropout_zero_ratio", "training"},
+    {"test_training_dropout_zero_ratio_mask", "training"},
+};
+
+static bool same(const lw_tensor *got, const lw_tensor *want, char *why, size_t size)
+{
+    char a[200], b[200];
+    if (got->dtype != want->dtype || got->rank != want->rank ||
+        memcmp(got->dim, want->dim, (size_t)want->rank * sizeof *want->dim)) {
+        snprintf(why, size, "%s instead of %s", lw_tensor_text(got, a, sizeof a),
+                 lw_tensor_text(want, b, sizeof b));
+        return false;
+    }
+    bool real = want->dtype == LW_F32 || want->dtype == LW_F64 || want->dtype == LW_F16;
+    for (int64_t i = 0; i < want->count; i++) {
+        double x = lw_tensor_number(got, i), y = lw_tensor_number(want, i);
+        bool ok = real ? x == y || (isnan(x) && isnan(y)) || fabs(x - y) <= 1e-7 + 1e-3 * fabs(y)
+                       : lw_tensor_integer(got, i) == lw_tensor_integer(want, i);
+        if (!ok) {
+            snprintf(why, size, "element %lld is %g instead of %g", (long long)i, x, y);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The test's tensors input_0.pb ... or output_0.pb ...; the number read. */
+static int read_tensors(const char *folder, const char *kind, lw_tensor **out, int n)
+{
+    int k = 0;
+    for (; k < n; k++) {
+        char path[1024];
+        struct stat info;
+        snprintf(path, sizeof path, "%s/test_data_set_0/%s_%d.pb", folder, kind, k);
+        if (stat(path, &info) != 0 || lw_tensor_read_pb(&out[k], path, NULL) != LW_OK)
+            break;
+    }
+    return k;
+}
+
+typedef enum verdict { PASSED, NOT_CLAIMED, FAILED } verdict;
+
+static verdict run_one(const char *name, char *why, size_t size)
+{
+    char folder[512], path[600];
+    lw_error err = {0};
+    lw_network *n = NULL;
+    snprintf(folder, sizeof folder, "%s/%s", data, name);
+    snprintf(path, sizeof path, "%s/model.onnx", folder);
+    lw_status status = lw_network_open(&n, path, "scalar", 1, NULL, &err);
+    if (status != LW_OK) {
+        snprintf(why, size, "%s", err.message);
+        return strstr(err.message, "is not supported") ? NOT_CLAIMED : FAILED;
+    }
+    enum { MOST = 64 };
+    lw_tensor *in[MOST] = {0}, *want[MOST] = {0}, *got[MOST] = {0};
+    verdict v = FAILED;
+    bool types = true;
+    for (int i = 0; i < n->model->n_inputs; i++)
+        types = types && n->model->values[n->model->inputs[i]].dtype_supported;
+    int n_in = read_tensors(folder, "input", in, n->model->n_inputs),
+        n_want = read_tensors(folder, "output", want, n->model->n_outputs);
+    if (!types || n_in < n->model->n_inputs || n_want < n->model->n_outputs) {
+        snprintf(why, size, "tensors of a kind that is not supported");
+        v = NOT_CLAIMED;
+    } else if (lw_network_run(n, in, got, NULL, NULL, &err) != LW_OK) {
+        snprintf(why, size, "%s", err.message);
+        for (size_t i = 0; i < sizeof not_claimed / sizeof *not_claimed; i++)
+            if (strcmp(not_claimed[i].test, name) == 0 && strstr(err.message, not_claimed[i].says))
+                v = NOT_CLAIMED;
+        if (strstr(err.message, "float16"))
+            v = NOT_CLAIMED;
+    } else {
+        v = PASSED;
+        for (int i = 0; i < n->model->n_outputs && v == PASSED; i++)
+            v = same(got[i], want[i], why, size) ? PASSED : FAILED;
+    }
+    for (int i = 0; i < MOST; i++) {
+        lw_tensor_release(in[i]);
+        lw_tensor_release(want[i]);
+        lw_tensor_release(got[i]);
+    }
+    lw_network_close(n);
+    return v;
+}
+
+Test(onnx_nodes, every_claimed_node_test_passes, .timeout = 300)
+{
+    struct dirent **list;
+    int n = scandir(data, &list, NULL, alphasort), count[3] = {0};
+    if (n < 0)
+        cr_skip_test("no ONNX test data in %s (Debian: libonnx-testdata)", data);
+    for (int i = 0; i < n; i++) {
+        char why[1200] = "";
+        if (strncmp(list[i]->d_name, "test_", 5) == 0) {
+            verdict v = run_one(list[i]->d_name, why, sizeof why);
+            count[v]++;
+            cr_expect(v != FAILED, "%s: %s", list[i]->d_name, why);
+            if (getenv("LANEWISE_TEST_LIST"))
+                fprintf(stderr, "%s\t%s\t%s\n",
+                        v == PASSED   ? "passed"
+                        : v == FAILED ? "failed"
+                                      : "not claimed",
+                        list[i]->d_name, why);
+        }
+        free(list[i]);
+    }
+    free(list);
+    fprintf(stderr, "ONNX node tests: %d passed, %d not claimed, %d failed\n", count[PASSED],
+            count[NOT_CLAIMED], count[FAILED]);
+    cr_expect(count[PASSED] > 300, "only %d passed: is the test data complete?", count[PASSED]);
+}
