@@ -55,7 +55,7 @@ struct lw_infer_backend {
 
 extern const lw_infer_backend *const lw_infer_backends[];
 extern const int lw_infer_backend_count;
-extern const lw_infer_backend lw_infer_scalar;
+extern const lw_infer_backend lw_infer_scalar, lw_infer_cpu;
 
 #ifdef __cplusplus
 }

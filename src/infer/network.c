@@ -11,7 +11,7 @@
 
 #include "common/fail.h"
 
-const lw_infer_backend *const lw_infer_backends[] = {&lw_infer_scalar};
+const lw_infer_backend *const lw_infer_backends[] = {&lw_infer_scalar, &lw_infer_cpu};
 const int lw_infer_backend_count = (int)(sizeof lw_infer_backends / sizeof *lw_infer_backends);
 
 int lw_infer_backend_list(int device, lw_backend_info *out, int capacity)
