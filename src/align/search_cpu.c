@@ -177,6 +177,88 @@ static int32_t blocks_of(int32_t len)
     return (len - 1) / LW_SEARCH_COLUMNS + 1;
 }
 
+/* Four letters as a number, the first one lowest. */
+static uint32_t four_letters(const uint8_t codes[LW_SEARCH_COLUMNS])
+{
+    return ((uint32_t)codes[0] | (uint32_t)codes[1] << 8 | (uint32_t)codes[2] << 16 |
+            (uint32_t)codes[3] << 24) &
+           0x1f1f1f1f;
+}
+
+/* The last letters of a subject, fewer than four or none, and pads. */
+static uint32_t last_letters(const uint8_t *codes, int32_t left)
+{
+    uint8_t four[LW_SEARCH_COLUMNS] = {LW_DATABASE_PAD, LW_DATABASE_PAD, LW_DATABASE_PAD, LW_DATABASE_PAD};
+    for (int32_t k = 0; k < left; k++)
+        four[k] = codes[k];
+    return four_letters(four);
+}
+
+/* Four lanes of bytes: row l of x is a lane and becomes column l of the block, as a transpose of 4 x 4 bytes.
+ */
+static void put_bytes(uint8_t *to, int vector, const uint32_t x[4])
+{
+    const uint32_t even = 0x00ff00ff;
+    uint32_t a02 = (x[0] & even) | (x[1] & even) << 8, a13 = (x[0] >> 8 & even) | (x[1] & ~even);
+    uint32_t b02 = (x[2] & even) | (x[3] & even) << 8, b13 = (x[2] >> 8 & even) | (x[3] & ~even);
+    uint32_t column[LW_SEARCH_COLUMNS] = {(a02 & 0xffff) | b02 << 16, (a13 & 0xffff) | b13 << 16,
+                                          a02 >> 16 | (b02 & 0xffff0000), a13 >> 16 | (b13 & 0xffff0000)};
+    for (int k = 0; k < LW_SEARCH_COLUMNS; k++)
+        for (int l = 0; l < 4; l++)
+            to[k * vector + l] = (uint8_t)(column[k] >> 8 * l);
+}
+
+/* Wider lanes: each of their bytes is the letter. */
+static void put_wide(uint8_t *to, int vector, int width, const uint32_t x[4])
+{
+    for (int l = 0; l < 4; l++)
+        for (int k = 0; k < LW_SEARCH_COLUMNS; k++)
+            memset(to + k * vector + (l << width), (int)(x[l] >> 8 * k & 0xff), (size_t)1 << width);
+}
+
+/* The letters of the plan, whose events tell which subject each lane has at which block. */
+static void write_letters(const cpu *c, const lw_search_plan *plan, int width, const int32_t *subjects)
+{
+    /* Short pieces from all over the database: fetched a few subjects ahead, or every one begins with a miss.
+     */
+    enum { AHEAD = 12, PREFETCH_LETTERS = 1024, CACHE_LINE = 64 };
+    const lw_database_view *db = c->setup.database;
+    int vector = c->kernels->vector_bytes, lanes = vector >> width;
+    const uint8_t *codes[LW_SEARCH_VEC_MAX] = {NULL};
+    int32_t left[LW_SEARCH_VEC_MAX] = {0};
+    uint8_t *to = plan->letters;
+    int64_t event = 0;
+    for (int64_t block = 0; block < plan->n_blocks; block++, to += LW_SEARCH_COLUMNS * vector) {
+        for (; event < plan->n_events && plan->events[event].block == block; event++) {
+            int32_t subject = subjects[plan->events[event].next], lane = plan->events[event].lane;
+            codes[lane] = db->codes + db->start[subject];
+            left[lane] = db->len[subject];
+            if (event + AHEAD < plan->n_events) {
+                int32_t coming = subjects[plan->events[event + AHEAD].next];
+                for (int32_t k = 0; k < db->len[coming] && k < PREFETCH_LETTERS; k += CACHE_LINE)
+                    __builtin_prefetch(db->codes + db->start[coming] + k);
+            }
+        }
+        for (int lane = 0; lane < lanes; lane += 4) {
+            uint32_t x[4];
+            for (int l = 0; l < 4; l++) {
+                if (left[lane + l] >= LW_SEARCH_COLUMNS) {
+                    x[l] = four_letters(codes[lane + l]);
+                    codes[lane + l] += LW_SEARCH_COLUMNS;
+                    left[lane + l] -= LW_SEARCH_COLUMNS;
+                } else {
+                    x[l] = last_letters(codes[lane + l], left[lane + l]);
+                    left[lane + l] = 0;
+                }
+            }
+            if (width == WIDTH_8)
+                put_bytes(to + lane, vector, x);
+            else
+                put_wide(to + (lane << width), vector, width, x);
+        }
+    }
+}
+
 /* Lays n subjects out over the lanes: each goes to the lane that is free first. */
 static lw_status lay_out(const cpu *c, worker *w, int width, const int32_t *subjects, int64_t n,
                          lw_error *err)
@@ -203,16 +285,7 @@ static lw_status lay_out(const cpu *c, worker *w, int width, const int32_t *subj
         plan->n_blocks = free_at[lane] > plan->n_blocks ? free_at[lane] : plan->n_blocks;
     int64_t bytes = plan->n_blocks * LW_SEARCH_COLUMNS * vector;
     LW_TRY(reserve(&plan->letters, &w->letters_capacity, bytes, 1, err));
-    memset(plan->letters, LW_DATABASE_PAD, (size_t)bytes);
-    for (int64_t e = 0; e < plan->n_events; e++) {
-        const lw_search_event *event = &plan->events[e];
-        int32_t subject = subjects[event->next], len = db->len[subject];
-        const uint8_t *codes = db->codes + db->start[subject];
-        uint8_t *to =
-            plan->letters + (int64_t)event->block * LW_SEARCH_COLUMNS * vector + (event->lane << width);
-        for (int32_t k = 0; k < len; k++, to += vector)
-            memset(to, codes[k] & (LW_MAX_LETTERS - 1), (size_t)1 << width);
-    }
+    write_letters(c, plan, width, subjects);
     for (int lane = 0; lane < lanes; lane++)
         plan->events[plan->n_events++] =
             (lw_search_event){.block = (int32_t)plan->n_blocks, .lane = lane, .done = last[lane], .next = -1};
@@ -286,8 +359,8 @@ static lw_status file_score(search_call *call, int32_t query, int32_t subject, i
 
 /* Files the scores of n subjects against the queries of a task. What falls short (most of them) is sorted out
  * before the lock is taken. */
-static lw_status file_scores(search_call *call, const int32_t *queries, int32_t n_queries, const int32_t *subjects,
-                             int64_t n, int32_t *scores, lw_error *err)
+static lw_status file_scores(search_call *call, const int32_t *queries, int32_t n_queries,
+                             const int32_t *subjects, int64_t n, int32_t *scores, lw_error *err)
 {
     enum { SHORT = -2 };
     int64_t n_short = 0;
@@ -323,8 +396,8 @@ static lw_status file_scores(search_call *call, const int32_t *queries, int32_t 
 }
 
 /* Runs a kernel over the plan of the worker. */
-static lw_status score(search_call *call, worker *w, const int32_t *queries, int32_t n_queries, int64_t n_subjects,
-                       lw_error *err)
+static lw_status score(search_call *call, worker *w, const int32_t *queries, int32_t n_queries,
+                       int64_t n_subjects, lw_error *err)
 {
     const lw_seqs *all = call->request->queries;
     const cpu *c = call->cpu;
@@ -540,7 +613,8 @@ static lw_status cpu_search(void *context, const lw_search_request *request, con
 {
     const cpu *c = context;
     const lw_database_view *db = c->setup.database;
-    search_call state = {.cpu = c, .request = request, .width = c->narrowest, .filtering = request->filter != NULL};
+    search_call state = {
+        .cpu = c, .request = request, .width = c->narrowest, .filtering = request->filter != NULL};
     lw_status status = LW_OK;
     double started = now();
     pthread_mutex_init(&state.lock, NULL);
