@@ -108,7 +108,7 @@ static void write_tsv(const lw_search_writer *w, const lw_search_batch *b, const
 static void write_sam_header(const lw_search_writer *w)
 {
     const lw_database_view *view = lw_database_get_view(w->database);
-    fprintf(w->to, "@HD\tVN:1.6\tSO:unknown\tGO:query\n");
+    fprintf(w->to, "@HD\tVN:1.6\tSO:unsorted\tGO:query\n");
     for (int64_t i = 0; i < view->n && view->len[i] > 0; i++) /* empty sequences come last */
         fprintf(w->to, "@SQ\tSN:%s\tLN:%d\n", lw_database_name(w->database, i), view->len[i]);
     fprintf(w->to, "@PG\tID:lanewise\tPN:lanewise\tVN:%s", lw_version());

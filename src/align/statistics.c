@@ -336,6 +336,7 @@ double lw_search_space(const lw_statistics *s, int32_t query_len, int64_t letter
     return (double)(effective > 0 ? effective : 1) * (double)(query_len - cut);
 }
 
+/* The score that an E-value goes by; bit scores go by the score as it is. */
 static int32_t counted(const lw_statistics *s, int32_t score)
 {
     return s->even ? score - (score & 1) : score;
@@ -343,7 +344,7 @@ static int32_t counted(const lw_statistics *s, int32_t score)
 
 double lw_bit_score(const lw_statistics *s, int32_t score)
 {
-    return (s->lambda * counted(s, score) - log(s->k)) / log(2.0);
+    return (s->lambda * score - log(s->k)) / log(2.0);
 }
 
 double lw_evalue(const lw_statistics *s, int32_t score, double search_space)

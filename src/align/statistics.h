@@ -16,7 +16,8 @@ extern "C" {
 typedef struct lw_statistics {
     double lambda, k, h;
     double alpha, beta;
-    bool even; /* the parameters hold for even scores only: an odd score counts as the even one below */
+    bool even; /* the parameters hold for even scores only: the E-value of an odd score is that of the one
+                  below */
 } lw_statistics;
 
 /* Published parameters of the matrix (known by its values, not its name) and gap penalties.
