@@ -419,7 +419,8 @@ static lw_status fill_record(const samout *self, lw_chunk *chunk, const lw_align
                  tags->l) < 0)
         return lw_fail(err, LW_E_INTERNAL, "record %lld (%s) could not be packed: %s", (long long)in->number,
                        read->name, strerror(errno));
-    memcpy(record->data + record->l_data, tags->s, tags->l);
+    if (tags->l > 0) /* tags->s may be NULL */
+        memcpy(record->data + record->l_data, tags->s, tags->l);
     record->l_data += (int)tags->l;
     if (aux && self->read_group_id && !bam_aux_get(record, "RG") &&
         bam_aux_append(record, "RG", 'Z', (int)strlen(self->read_group_id) + 1,
