@@ -13,7 +13,7 @@ static_assert((int)LW_MARGIN > (int)LW_WARP && (int)LW_BLOCK_TAIL == (int)LW_WAR
               "no group is wider than a warp");
 
 template <int WORD, int LOCAL, int G, int C, int PASSES>
-__global__ void __launch_bounds__(128) score_blocks(const lw_score_args a)
+__global__ void __launch_bounds__(128, 4) score_blocks(const lw_score_args a)
 {
     static_assert(!PASSES || G == LW_WARP, "passes hand over from the last lane of a warp to its first");
     constexpr int CHUNKS = (C + 3) / 4;
@@ -22,6 +22,8 @@ __global__ void __launch_bounds__(128) score_blocks(const lw_score_args a)
     const uint32_t far = LOCAL ? 0 : lw_word_of<WORD>(lw_far<WORD>(), lw_far<WORD>());
     const int lane = lw_lane(), in_group = lane % G, warp = (int)threadIdx.x / LW_WARP;
     uint4 *profile = lw_shared + warp * (a.n_letters + !LOCAL) * CHUNKS * LW_WARP + lane;
+    const uint32_t lookup = lw_shared_address(profile);
+    const uint32_t open = a.open, extend = a.extend;
     const int64_t slot_warps = (a.n_slots + LW_WARP / G - 1) / (LW_WARP / G);
     const int64_t n_units = slot_warps * a.n_groups, n_warps = (int64_t)gridDim.x * (blockDim.x / LW_WARP);
     const int64_t first_unit = (int64_t)blockIdx.x * (blockDim.x / LW_WARP) + warp;
@@ -52,6 +54,9 @@ __global__ void __launch_bounds__(128) score_blocks(const lw_score_args a)
                 segment = a.segments[at];
             const int n_blocks =
                 a.paired ? lw_reduce_max_xor(LW_ALL_LANES, segment.blocks, LW_WARP) : segment.blocks;
+            const int least_rows =
+                a.paired ? lw_reduce_min_xor(LW_ALL_LANES, real ? segment.rows : INT32_MAX, LW_WARP)
+                         : segment.rows;
             uint32_t *out = a.words + (real ? index * a.words_stride + segment.out - segment.warm : 0);
             /* the rows whose cells may be ends of alignments */
             const int32_t first_row = a.mode == LW_GLOBAL ? segment.rows - 1 : 0;
@@ -69,31 +74,68 @@ __global__ void __launch_bounds__(128) score_blocks(const lw_score_args a)
                 for (int c = 0; c < C; c++)
                     h[c] = LEAST, e[c] = far;
                 int32_t row = -in_group;
-                int next = letters[row];
                 uint2 from_border = make_uint2(LEAST, far);
                 if (PASSES && pass > 0 && lane == 0)
                     from_border = border[0];
                 /* The first G - 1 steps fill the lanes one after the other; then come whole blocks. */
                 for (int fill = G - 1, block = 0; block < n_blocks;) {
-                    const int steps = fill > 0 ? 1 : a.block_rows;
+                    const bool plain =
+                        fill == 0 && block >= !LOCAL && (block + 1) * a.block_rows + G <= least_rows;
+                    if (plain) {
+                        /* every lane is between its first and its last row: letters by fours, nothing to
+                         * check */
+                        const uintptr_t at_row = (uintptr_t)(letters + row);
+                        const uint32_t *four = (const uint32_t *)(at_row & ~(uintptr_t)3);
+                        const uint32_t bits = (uint32_t)(at_row & 3) * 8;
+                        uint32_t low = four[0], high = four[1];
+                        const uint32_t inner = in_group != 0;
 #pragma unroll 1
-                    for (int step = 0; step < steps; step++) {
-                        const int letter = !LOCAL && row == 0 ? a.n_letters : next;
-                        next = letters[row + 1];
-                        uint32_t left = lw_from_below(LW_ALL_LANES, h[C - 1], 1, G);
-                        f = lw_from_below(LW_ALL_LANES, f, 1, G);
-                        if (in_group == 0)
-                            left = from_border.x, f = from_border.y;
-                        if (PASSES && pass > 0 && lane == 0)
-                            from_border = border[row + 1];
-                        const uint32_t maximum = lw_row<WORD, LOCAL, C>(
-                            profile + letter * CHUNKS * LW_WARP, diagonal, a.open, a.extend, h, e, f, m);
-                        diagonal = left;
-                        if ((uint32_t)(row - first_row) < end_rows)
-                            m = maximum;
-                        if (PASSES && !last_pass && lane == LW_WARP - 1 && row >= 0)
-                            border[row] = make_uint2(h[C - 1], f);
-                        row++;
+                        for (int step = 0; step < a.block_rows; step += 4) {
+                            const uint32_t letter4 = lw_four_bytes(low, high, bits);
+                            low = high;
+                            high = four[2];
+                            four++;
+#pragma unroll
+                            for (int k = 0; k < 4; k++) {
+                                const uint32_t letter = letter4 >> (8 * k) & 255;
+                                uint32_t left = lw_from_below(LW_ALL_LANES, h[C - 1], 1, G);
+                                f = lw_from_below(LW_ALL_LANES, f, 1, G);
+                                if (LOCAL && !PASSES) /* a product, off the busiest pipe */
+                                    left *= inner, f *= inner;
+                                else if (in_group == 0)
+                                    left = from_border.x, f = from_border.y;
+                                if (PASSES && pass > 0 && lane == 0)
+                                    from_border = border[row + k + 1];
+                                m = lw_row<WORD, LOCAL, C>(lookup + letter * lw_letter_bytes<C>(), diagonal,
+                                                           open, extend, h, e, f, m);
+                                diagonal = left;
+                                if (PASSES && !last_pass && lane == LW_WARP - 1)
+                                    border[row + k] = make_uint2(h[C - 1], f);
+                            }
+                            row += 4;
+                        }
+                        if (a.mode == LW_GLOBAL)
+                            m = far;
+                    } else {
+                        const int steps = fill > 0 ? 1 : a.block_rows;
+#pragma unroll 1
+                        for (int step = 0; step < steps; step++) {
+                            const int letter = !LOCAL && row == 0 ? a.n_letters : letters[row];
+                            uint32_t left = lw_from_below(LW_ALL_LANES, h[C - 1], 1, G);
+                            f = lw_from_below(LW_ALL_LANES, f, 1, G);
+                            if (in_group == 0)
+                                left = from_border.x, f = from_border.y;
+                            if (PASSES && pass > 0 && lane == 0)
+                                from_border = border[row + 1];
+                            const uint32_t maximum = lw_row<WORD, LOCAL, C>(
+                                lookup + letter * lw_letter_bytes<C>(), diagonal, open, extend, h, e, f, m);
+                            diagonal = left;
+                            if ((uint32_t)(row - first_row) < end_rows)
+                                m = maximum;
+                            if (PASSES && !last_pass && lane == LW_WARP - 1 && row >= 0)
+                                border[row] = make_uint2(h[C - 1], f);
+                            row++;
+                        }
                     }
                     if (fill > 0) { /* lanes that have not reached the first row start afresh */
                         fill--;
@@ -136,6 +178,7 @@ template <int LOCAL, int G, int C> __global__ void __launch_bounds__(128) score_
     const uint32_t far = LOCAL ? 0 : lw_word_of<WORD>(lw_far<WORD>(), 0);
     const int lane = lw_lane(), in_group = lane % G, warp = (int)threadIdx.x / LW_WARP;
     uint4 *profile = lw_shared + warp * (a.n_letters + !LOCAL) * CHUNKS * LW_WARP + lane;
+    const uint32_t lookup = lw_shared_address(profile);
     const int64_t n_units = (a.n_slots + LW_WARP / G - 1) / (LW_WARP / G);
     const int64_t n_warps = (int64_t)gridDim.x * (blockDim.x / LW_WARP);
     const int64_t first_unit = (int64_t)blockIdx.x * (blockDim.x / LW_WARP) + warp;
@@ -190,8 +233,8 @@ template <int LOCAL, int G, int C> __global__ void __launch_bounds__(128) score_
                             best = out[row];
                     }
                 }
-                lw_row<WORD, LOCAL, C>(profile + letter * CHUNKS * LW_WARP, diagonal, a.open, a.extend, h, e,
-                                       f, 0);
+                lw_row<WORD, LOCAL, C>(lookup + letter * lw_letter_bytes<C>(), diagonal, a.open, a.extend, h,
+                                       e, f, 0);
                 diagonal = left;
                 if (LOCAL) {
 #pragma unroll

@@ -15,7 +15,7 @@ enum { NEXT_DELETION_EXTENDS = 4, NEXT_INSERTION_EXTENDS = 8 };
 
 /* As lw_row(), 32-bit scores only, with the four bits of column c at bit 4 (c % 8) of bits[c / 8]. */
 template <int LOCAL, int C>
-LW_DEVICE void row_with_directions(const uint4 *profile, int32_t diagonal, int32_t open, int32_t extend,
+LW_DEVICE void row_with_directions(uint32_t profile, int32_t diagonal, int32_t open, int32_t extend,
                                    uint32_t (&h)[C], uint32_t (&e)[C], uint32_t &f,
                                    uint32_t (&bits)[(C + 7) / 8])
 {
@@ -24,7 +24,7 @@ LW_DEVICE void row_with_directions(const uint4 *profile, int32_t diagonal, int32
         bits[w] = 0;
 #pragma unroll
     for (int chunk = 0; chunk < (C + 3) / 4; chunk++) {
-        uint4 s4 = profile[chunk * LW_WARP];
+        uint4 s4 = lw_shared_load4(profile + chunk * LW_WARP * (uint32_t)sizeof(uint4));
         uint32_t s[4] = {s4.x, s4.y, s4.z, s4.w};
 #pragma unroll
         for (int k = 0; k < 4 && chunk * 4 + k < C; k++) {
@@ -116,6 +116,7 @@ template <int LOCAL, int G, int C> __global__ void __launch_bounds__(128) trace_
     const uint32_t far = lw_word_of<LW_WORD_S32>(lw_far<LW_WORD_S32>(), 0);
     const int lane = lw_lane(), in_group = lane % G, warp = (int)threadIdx.x / LW_WARP;
     uint4 *profile = lw_shared + warp * (a.n_letters + !LOCAL) * CHUNKS * LW_WARP + lane;
+    const uint32_t lookup = lw_shared_address(profile);
     const int64_t unit = (int64_t)blockIdx.x * (blockDim.x / LW_WARP) + warp;
     const int64_t index = unit * (LW_WARP / G) + lane / G;
     if (unit * (LW_WARP / G) >= a.n)
@@ -144,8 +145,8 @@ template <int LOCAL, int G, int C> __global__ void __launch_bounds__(128) trace_
         f = lw_from_below(LW_ALL_LANES, f, 1, G);
         if (in_group == 0)
             left = 0, f = far;
-        row_with_directions<LOCAL, C>(profile + letter * CHUNKS * LW_WARP, diagonal, a.open, a.extend, h, e,
-                                      f, bits);
+        row_with_directions<LOCAL, C>(lookup + letter * lw_letter_bytes<C>(), diagonal, a.open, a.extend, h,
+                                      e, f, bits);
         diagonal = (int32_t)left;
 #pragma unroll
         for (int w = 0; w < WORDS; w++)
@@ -202,11 +203,12 @@ template <int LOCAL, int G, int C> __global__ void __launch_bounds__(128) trace_
 
 template <int LOCAL> __global__ void __launch_bounds__(32) trace_long(const lw_trace_args a)
 {
-    constexpr int C = LW_TRACE_WIDE_COLUMNS, G = LW_WARP, CHUNKS = (C + 3) / 4, WORDS = (C + 7) / 8;
+    constexpr int C = LW_TRACE_WIDE_COLUMNS, G = LW_WARP, WORDS = (C + 7) / 8;
     constexpr int32_t TILE = LW_TRACE_TILE_ROWS, WIDTH = G * C;
     const uint32_t far = lw_word_of<LW_WORD_S32>(lw_far<LW_WORD_S32>(), 0);
     const int lane = lw_lane();
     uint4 *profile = lw_shared + lane;
+    const uint32_t lookup = lw_shared_address(profile);
     const lw_trace_item task = a.items[blockIdx.x];
     const int32_t item[2] = {task.item, -1}, qlen[2] = {task.qlen, 0};
     const int32_t rows = task.tlen + !LOCAL, passes = (task.qlen + !LOCAL + WIDTH - 1) / WIDTH;
@@ -248,7 +250,7 @@ template <int LOCAL> __global__ void __launch_bounds__(32) trace_long(const lw_t
                     left = behind[(int64_t)(pass - 1) * rows + row].x,
                     f = behind[(int64_t)(pass - 1) * rows + row].y;
             }
-            lw_row<LW_WORD_S32, LOCAL, C>(profile + letter * CHUNKS * LW_WARP, (uint32_t)diagonal,
+            lw_row<LW_WORD_S32, LOCAL, C>(lookup + letter * lw_letter_bytes<C>(), (uint32_t)diagonal,
                                           (uint32_t)a.open, (uint32_t)a.extend, h, e, f, 0);
             diagonal = (int32_t)left;
             if (lane == G - 1 && here && pass < passes - 1)
@@ -294,8 +296,8 @@ template <int LOCAL> __global__ void __launch_bounds__(32) trace_long(const lw_t
                         f = behind[(int64_t)(pass - 1) * rows + row].y;
                     }
                 }
-                row_with_directions<LOCAL, C>(profile + letter * CHUNKS * LW_WARP, diagonal, a.open, a.extend,
-                                              h, e, f, bits);
+                row_with_directions<LOCAL, C>(lookup + letter * lw_letter_bytes<C>(), diagonal, a.open,
+                                              a.extend, h, e, f, bits);
                 diagonal = (int32_t)left;
 #pragma unroll
                 for (int k = 0; k < WORDS; k++)

@@ -11,12 +11,11 @@
     X(LW_WORD_H, 1, 8, 13, 0, 4)                                                                             \
     X(LW_WORD_H, 1, 8, 19, 0, 4)                                                                             \
     X(LW_WORD_H, 1, 16, 16, 0, 4)                                                                            \
-    X(LW_WORD_H, 1, 32, 16, 0, 4)                                                                            \
-    X(LW_WORD_H, 1, 32, 32, 1, 2)                                                                            \
+    X(LW_WORD_H, 1, 32, 16, 1, 4)                                                                            \
     X(LW_WORD_HALF, 1, 8, 19, 0, 4)                                                                          \
     X(LW_WORD_HALF, 1, 32, 16, 1, 4)                                                                         \
     X(LW_WORD_S16, 1, 16, 16, 0, 4)                                                                          \
-    X(LW_WORD_S16, 1, 32, 32, 1, 2)                                                                          \
+    X(LW_WORD_S16, 1, 32, 16, 1, 4)                                                                          \
     X(LW_WORD_S16, 0, 8, 20, 0, 4)                                                                           \
     X(LW_WORD_S16, 0, 32, 16, 1, 4)                                                                          \
     X(LW_WORD_S32, 1, 8, 19, 0, 4)                                                                           \

@@ -10,6 +10,7 @@
 
 #include "align/align_cuda.h"
 #include "common/dpx.cuh"
+#include "common/shared.cuh"
 #include "common/warp.cuh"
 
 template <int WORD> LW_DEVICE uint32_t lw_word_of(int32_t low, int32_t high)
@@ -84,21 +85,27 @@ template <int WORD> LW_DEVICE uint32_t lw_word_max3(uint32_t a, uint32_t b, uint
     return WORD == LW_WORD_HALF ? lw_maxh2(lw_maxh2(a, b), c) : lw_max3_2(a, b, c);
 }
 
-/* One reference letter against a lane's C query letters. `profile` is the lane's place in the row of that
- * letter; `diagonal` is H to the upper left of the first column. Returns the running maximum over `m` and the
- * row. */
+/* Bytes of one letter in a lane's part of the profile, which begins at the lane's place. */
+template <int C> LW_DEVICE constexpr uint32_t lw_letter_bytes(void)
+{
+    return (C + 3) / 4 * LW_WARP * (uint32_t)sizeof(uint4);
+}
+
+/* One reference letter against a lane's C query letters. `profile` is the shared address of the lane's place
+ * in the row of that letter; `diagonal` is H to the upper left of the first column. Returns the running
+ * maximum over `m` and the row (modes other than local: and the row's last H). */
 template <int WORD, int LOCAL, int C>
-LW_DEVICE uint32_t lw_row(const uint4 *profile, uint32_t diagonal, uint32_t open, uint32_t extend,
+LW_DEVICE uint32_t lw_row(uint32_t profile, uint32_t diagonal, uint32_t open, uint32_t extend,
                           uint32_t (&h)[C], uint32_t (&e)[C], uint32_t &f, uint32_t m)
 {
-    uint4 s4 = profile[0];
+    uint4 s4 = lw_shared_load4(profile);
     uint32_t t = lw_cell_begin<WORD>(diagonal, s4.x, e[0]);
 #pragma unroll
     for (int c = 0; c < C; c++) {
         uint32_t next = 0;
         if (c + 1 < C) {
             if ((c + 1) % 4 == 0)
-                s4 = profile[(c + 1) / 4 * LW_WARP];
+                s4 = lw_shared_load4(profile + (c + 1) / 4 * LW_WARP * (uint32_t)sizeof(uint4));
             uint32_t s = (c + 1) % 4 == 0 ? s4.x : (c + 1) % 4 == 1 ? s4.y : (c + 1) % 4 == 2 ? s4.z : s4.w;
             next = lw_cell_begin<WORD>(h[c], s, e[c + 1]);
         }
@@ -159,6 +166,7 @@ LW_DEVICE void lw_build_profile(uint4 *profile, const lw_queries &q, const lw_sc
             profile[(letter * ((C + 3) / 4) + chunk) * LW_WARP] = make_uint4(s[0], s[1], s[2], s[3]);
         }
     }
+    lw_warp_sync(LW_ALL_LANES);
 }
 
 /* The dynamic shared memory of a kernel. */

@@ -63,6 +63,16 @@ LW_HD int32_t lw_high2(uint32_t word)
     return (int32_t)word >> 16;
 }
 
+/* Four bytes of the eight in high:low, from bit `bits` (0 .. 31) on. */
+LW_HD uint32_t lw_four_bytes(uint32_t low, uint32_t high, uint32_t bits)
+{
+#if LW_ON_DEVICE
+    return __funnelshift_r(low, high, bits);
+#else
+    return (uint32_t)(((uint64_t)high << 32 | low) >> bits);
+#endif
+}
+
 /* --- s32
  * ---------------------------------------------------------------------------------------------------- */
 

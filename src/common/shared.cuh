@@ -1,0 +1,28 @@
+/* shared.cuh - shared memory addressed by 32-bit numbers. A pointer into shared memory is made of the
+ * window's address again and again in loops; a number of its own is one register and one instruction a load.
+ */
+#ifndef LW_SHARED_CUH
+#define LW_SHARED_CUH
+
+#include <stdint.h>
+#include "common/warp.cuh"
+
+#ifdef __CUDACC__
+
+LW_DEVICE uint32_t lw_shared_address(const void *shared)
+{
+    return (uint32_t)__cvta_generic_to_shared(shared);
+}
+
+/* 16 bytes, aligned. What was stored before the last warp or block barrier is seen. */
+LW_DEVICE uint4 lw_shared_load4(uint32_t address)
+{
+    uint4 v;
+    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "r"(address));
+    return v;
+}
+
+#endif
+#endif
