@@ -44,7 +44,7 @@ typedef struct product_job {
     int32_t *a;       /* m x pairs: two 16-bit numbers each */
     int32_t *row_sum; /* of a */
     int16_t **panel;  /* one per worker */
-    int32_t *tile;    /* one LW_CPU_GEMM_ROWS x columns per worker, for the last panel */
+    int32_t *tile;    /* one LW_CPU_GEMM_ROWS x columns per worker, what a multiplication leaves */
 } product_job;
 
 static int32_t byte_at(const void *p, int64_t i, bool is_signed)
@@ -52,51 +52,59 @@ static int32_t byte_at(const void *p, int64_t i, bool is_signed)
     return is_signed ? ((const int8_t *)p)[i] : ((const uint8_t *)p)[i];
 }
 
-/* Packs the columns from `first` on that exist; the missing ones are 0. Sums them. */
-static const int16_t *pack_panel(const product_job *job, int64_t first, int64_t columns, int16_t *panel,
-                                 uint32_t *sum)
+/* Packs the panels of columns [first, first + columns), the missing columns as 0, and sums the columns. */
+static void pack_panels(const product_job *job, int64_t first, int64_t columns, int16_t *panel, uint32_t *sum)
 {
     const lw_gemm *g = job->g;
     int wide = job->kernels->columns;
-    if (columns == wide) {
-        job->kernels->pack((const char *)g->b + first, g->b_signed, g->ldb, g->k, panel);
-    } else {
-        memset(panel, 0, (size_t)(job->pairs * wide * 2) * sizeof *panel);
+    int64_t whole = columns / wide, size = job->pairs * wide * 2;
+    job->kernels->pack((const char *)g->b + first, g->b_signed, g->ldb, g->k, (int)whole, panel);
+    if (columns > whole * wide) {
+        int16_t *last = panel + whole * size;
+        memset(last, 0, (size_t)size * sizeof *last);
         for (int64_t k = 0; k < g->k; k++)
-            for (int64_t j = 0; j < columns; j++)
-                panel[(k / 2 * wide + j) * 2 + k % 2] =
+            for (int64_t j = whole * wide; j < columns; j++)
+                last[(k / 2 * wide + j - whole * wide) * 2 + k % 2] =
                     (int16_t)byte_at(g->b, k * g->ldb + first + j, g->b_signed);
     }
-    memset(sum, 0, (size_t)wide * sizeof *sum);
-    for (int64_t k = 0; k < job->pairs; k++)
-        for (int j = 0; j < wide; j++)
-            sum[j] += (uint32_t)(panel[(k * wide + j) * 2] + panel[(k * wide + j) * 2 + 1]);
-    return panel;
+    for (int64_t p = 0; p * wide < columns; p++, panel += size, sum += wide) {
+        memset(sum, 0, (size_t)wide * sizeof *sum);
+        for (int64_t k = 0; k < job->pairs; k++)
+            for (int j = 0; j < wide; j++)
+                sum[j] += (uint32_t)(panel[(k * wide + j) * 2] + panel[(k * wide + j) * 2 + 1]);
+    }
 }
 
-/* One panel of columns, all rows. */
+/* One group of panels, all rows. */
 static lw_status product_task(void *arg, int64_t task, int worker, lw_error *err)
 {
     (void)err;
     const product_job *job = arg;
     const lw_gemm *g = job->g;
-    enum { MOST_COLUMNS = 64 };
+    enum { MOST_COLUMNS = LW_CPU_GEMM_PANELS * 64 };
     uint32_t sum[MOST_COLUMNS];
     int wide = job->kernels->columns;
-    int64_t first = task * wide, columns = g->n - first < wide ? g->n - first : wide;
-    const int16_t *panel = pack_panel(job, first, columns, job->panel[worker], sum);
-    for (int64_t i = 0; i < g->m; i += LW_CPU_GEMM_ROWS) {
-        int rows = g->m - i < LW_CPU_GEMM_ROWS ? (int)(g->m - i) : LW_CPU_GEMM_ROWS;
-        int32_t *tile = job->tile + worker * LW_CPU_GEMM_ROWS * wide;
-        job->kernels->multiply(rows, job->a + i * job->pairs, job->pairs, job->pairs, panel, tile, wide);
-        for (int r = 0; r < rows; r++) {
-            uint32_t za = (uint32_t)g->a_zero[g->a_zero_is_scalar ? 0 : i + r],
-                     of_a = (uint32_t)job->row_sum[i + r];
-            for (int64_t j = 0; j < columns; j++) {
-                uint32_t zb = (uint32_t)g->b_zero[g->b_zero_is_scalar ? 0 : first + j];
-                uint32_t value =
-                    (uint32_t)tile[r * wide + j] - za * sum[j] - zb * of_a + (uint32_t)g->k * za * zb;
-                g->c[(i + r) * g->ldc + first + j] = (int32_t)value;
+    int64_t first = task * LW_CPU_GEMM_PANELS * wide, columns = g->n - first;
+    if (columns > LW_CPU_GEMM_PANELS * wide)
+        columns = LW_CPU_GEMM_PANELS * wide;
+    int16_t *panels = job->panel[worker];
+    int32_t *tile = job->tile + worker * LW_CPU_GEMM_ROWS * wide;
+    pack_panels(job, first, columns, panels, sum);
+    for (int64_t at = 0; at < columns; at += wide) {
+        const int16_t *panel = panels + at * job->pairs * 2;
+        int64_t here = columns - at < wide ? columns - at : wide;
+        for (int64_t i = 0; i < g->m; i += LW_CPU_GEMM_ROWS) {
+            int rows = g->m - i < LW_CPU_GEMM_ROWS ? (int)(g->m - i) : LW_CPU_GEMM_ROWS;
+            job->kernels->multiply(rows, job->a + i * job->pairs, job->pairs, job->pairs, panel, tile, wide);
+            for (int r = 0; r < rows; r++) {
+                uint32_t za = (uint32_t)g->a_zero[g->a_zero_is_scalar ? 0 : i + r],
+                         of_a = (uint32_t)job->row_sum[i + r];
+                for (int64_t j = 0; j < here; j++) {
+                    uint32_t zb = (uint32_t)g->b_zero[g->b_zero_is_scalar ? 0 : first + at + j];
+                    uint32_t value = (uint32_t)tile[r * wide + j] - za * sum[at + j] - zb * of_a +
+                                     (uint32_t)g->k * za * zb;
+                    g->c[(i + r) * g->ldc + first + at + j] = (int32_t)value;
+                }
             }
         }
     }
@@ -126,13 +134,14 @@ static lw_status cpu_gemm(lw_pool *pool, const lw_gemm *g, lw_error *err)
         return LW_OK;
     LW_TRY(choose_kernels(&job.kernels, err));
     int wide = job.kernels->columns, workers = lw_pool_threads(pool);
-    int64_t panels = (g->n + wide - 1) / wide;
+    int64_t groups = (g->n + LW_CPU_GEMM_PANELS * wide - 1) / (LW_CPU_GEMM_PANELS * wide);
     /* small products are not worth a dispatch */
     if (g->m * g->n * g->k < 1 << 18) {
         pool = NULL;
         workers = 1;
     }
-    size_t panel_bytes = ((size_t)(job.pairs * wide * 2) * sizeof(int16_t) + 63) & ~(size_t)63;
+    size_t panel_bytes =
+        ((size_t)(job.pairs * wide * 2 * LW_CPU_GEMM_PANELS) * sizeof(int16_t) + 63) & ~(size_t)63;
     job.a = malloc((size_t)(g->m * job.pairs + 1) * sizeof *job.a);
     job.row_sum = malloc((size_t)g->m * sizeof *job.row_sum);
     job.panel = calloc((size_t)workers, sizeof *job.panel);
@@ -144,7 +153,7 @@ static lw_status cpu_gemm(lw_pool *pool, const lw_gemm *g, lw_error *err)
     }
     if (complete) {
         widen_a(&job);
-        status = lw_pool_for(pool, panels, product_task, &job, err);
+        status = lw_pool_for(pool, groups, product_task, &job, err);
     } else {
         status = lw_fail_memory(err, panel_bytes * (size_t)workers);
     }

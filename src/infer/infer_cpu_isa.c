@@ -7,17 +7,21 @@
 
 enum { COLUMNS = LW_CPU_GEMM_VECTORS * LW_DOT_LANES };
 
-static void pack(const void *b, bool is_signed, int64_t ldb, int64_t k, int16_t *panel)
+/* Row by row over all panels, so that whole cache lines of b are used while they are there. */
+static void pack(const void *b, bool is_signed, int64_t ldb, int64_t k, int panels, int16_t *panel)
 {
-    static const uint8_t zeros[COLUMNS];
+    static const uint8_t zeros[LW_CPU_GEMM_PANELS * COLUMNS];
+    const int64_t panel_size = (k + 1) / 2 * 2 * COLUMNS;
     const uint8_t *row = b;
-    for (int64_t i = 0; i < k; i += 2, row += 2 * ldb) {
+    for (int64_t i = 0; i < k; i += 2, row += 2 * ldb, panel += 2 * COLUMNS) {
         const uint8_t *next = i + 1 < k ? row + ldb : zeros;
-        for (int v = 0; v < LW_CPU_GEMM_VECTORS; v++) {
-            const uint8_t *p = row + v * LW_DOT_LANES, *q = next + (next == zeros ? 0 : v * LW_DOT_LANES);
-            lw_store(panel, is_signed ? lw_v16_pairs_s8(p, q) : lw_v16_pairs_u8(p, q));
-            panel += 2 * LW_DOT_LANES;
-        }
+        for (int p = 0; p < panels; p++)
+            for (int v = 0; v < LW_CPU_GEMM_VECTORS; v++) {
+                int at = p * COLUMNS + v * LW_DOT_LANES;
+                lw_store(panel + p * panel_size + v * 2 * LW_DOT_LANES,
+                         is_signed ? lw_v16_pairs_s8(row + at, next + at)
+                                   : lw_v16_pairs_u8(row + at, next + at));
+            }
     }
 }
 

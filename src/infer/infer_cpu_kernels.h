@@ -9,8 +9,9 @@
  * beyond k are 0. */
 typedef struct lw_infer_cpu_kernels {
     int columns; /* of a panel */
-    /* Packs columns [0, columns) of b (k rows, ldb elements apart), all of which exist. */
-    void (*pack)(const void *b, bool is_signed, int64_t ldb, int64_t k, int16_t *panel);
+    /* Packs `panels` panels, one after the other, of columns that all exist; b: k rows, ldb elements apart.
+     */
+    void (*pack)(const void *b, bool is_signed, int64_t ldb, int64_t k, int panels, int16_t *panel);
     /* c[i][j] = sum of a's pairs times the panel's, for `rows` <= LW_CPU_GEMM_ROWS rows; a: rows x pairs of
      * two 16-bit numbers as int32, lda int32 from row to row. */
     void (*multiply)(int rows, const int32_t *a, int64_t lda, int64_t pairs, const int16_t *panel, int32_t *c,
