@@ -42,6 +42,7 @@ typedef struct product_job {
     const lw_infer_cpu_kernels *kernels;
     int64_t pairs;    /* of the depth */
     int32_t *a;       /* m x pairs: two 16-bit numbers each */
+    int32_t *ones;    /* pairs of 1: a row that sums columns */
     int32_t *row_sum; /* of a */
     int16_t **panel;  /* one per worker */
     int32_t *tile;    /* one LW_CPU_GEMM_ROWS x columns per worker, what a multiplication leaves */
@@ -53,7 +54,7 @@ static int32_t byte_at(const void *p, int64_t i, bool is_signed)
 }
 
 /* Packs the panels of columns [first, first + columns), the missing columns as 0, and sums the columns. */
-static void pack_panels(const product_job *job, int64_t first, int64_t columns, int16_t *panel, uint32_t *sum)
+static void pack_panels(const product_job *job, int64_t first, int64_t columns, int16_t *panel, int32_t *sum)
 {
     const lw_gemm *g = job->g;
     int wide = job->kernels->columns;
@@ -67,12 +68,8 @@ static void pack_panels(const product_job *job, int64_t first, int64_t columns, 
                 last[(k / 2 * wide + j - whole * wide) * 2 + k % 2] =
                     (int16_t)byte_at(g->b, k * g->ldb + first + j, g->b_signed);
     }
-    for (int64_t p = 0; p * wide < columns; p++, panel += size, sum += wide) {
-        memset(sum, 0, (size_t)wide * sizeof *sum);
-        for (int64_t k = 0; k < job->pairs; k++)
-            for (int j = 0; j < wide; j++)
-                sum[j] += (uint32_t)(panel[(k * wide + j) * 2] + panel[(k * wide + j) * 2 + 1]);
-    }
+    for (int64_t p = 0; p * wide < columns; p++, panel += size, sum += wide)
+        job->kernels->multiply(1, job->ones, job->pairs, job->pairs, panel, sum, wide);
 }
 
 /* One group of panels, all rows. */
@@ -82,7 +79,7 @@ static lw_status product_task(void *arg, int64_t task, int worker, lw_error *err
     const product_job *job = arg;
     const lw_gemm *g = job->g;
     enum { MOST_COLUMNS = LW_CPU_GEMM_PANELS * 64 };
-    uint32_t sum[MOST_COLUMNS];
+    int32_t sum[MOST_COLUMNS];
     int wide = job->kernels->columns;
     int64_t first = task * LW_CPU_GEMM_PANELS * wide, columns = g->n - first;
     if (columns > LW_CPU_GEMM_PANELS * wide)
@@ -101,7 +98,7 @@ static lw_status product_task(void *arg, int64_t task, int worker, lw_error *err
                          of_a = (uint32_t)job->row_sum[i + r];
                 for (int64_t j = 0; j < here; j++) {
                     uint32_t zb = (uint32_t)g->b_zero[g->b_zero_is_scalar ? 0 : first + at + j];
-                    uint32_t value = (uint32_t)tile[r * wide + j] - za * sum[at + j] - zb * of_a +
+                    uint32_t value = (uint32_t)tile[r * wide + j] - za * (uint32_t)sum[at + j] - zb * of_a +
                                      (uint32_t)g->k * za * zb;
                     g->c[(i + r) * g->ldc + first + at + j] = (int32_t)value;
                 }
@@ -143,15 +140,18 @@ static lw_status cpu_gemm(lw_pool *pool, const lw_gemm *g, lw_error *err)
     size_t panel_bytes =
         ((size_t)(job.pairs * wide * 2 * LW_CPU_GEMM_PANELS) * sizeof(int16_t) + 63) & ~(size_t)63;
     job.a = malloc((size_t)(g->m * job.pairs + 1) * sizeof *job.a);
+    job.ones = malloc((size_t)job.pairs * sizeof *job.ones + 1);
     job.row_sum = malloc((size_t)g->m * sizeof *job.row_sum);
     job.panel = calloc((size_t)workers, sizeof *job.panel);
     job.tile = malloc((size_t)(workers * LW_CPU_GEMM_ROWS * wide) * sizeof *job.tile);
-    bool complete = job.a && job.row_sum && job.panel && job.tile;
+    bool complete = job.a && job.ones && job.row_sum && job.panel && job.tile;
     for (int w = 0; complete && w < workers; w++) {
         job.panel[w] = aligned_alloc(64, panel_bytes + 64);
         complete = job.panel[w] != NULL;
     }
     if (complete) {
+        for (int64_t k = 0; k < job.pairs; k++)
+            job.ones[k] = 1 | 1 << 16;
         widen_a(&job);
         status = lw_pool_for(pool, groups, product_task, &job, err);
     } else {
@@ -160,6 +160,7 @@ static lw_status cpu_gemm(lw_pool *pool, const lw_gemm *g, lw_error *err)
     for (int w = 0; job.panel && w < workers; w++)
         free(job.panel[w]);
     free(job.a);
+    free(job.ones);
     free(job.row_sum);
     free(job.panel);
     free(job.tile);
