@@ -11,5 +11,6 @@ int cmd_infer(int argc, char **argv);
 int cmd_layer(int argc, char **argv);
 int cmd_makedb(int argc, char **argv);
 int cmd_search(int argc, char **argv);
+int cmd_bench(int argc, char **argv);
 
 #endif

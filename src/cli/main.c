@@ -22,6 +22,7 @@ static const command commands[] = {
     {"apsp", cmd_apsp, "all-pairs shortest paths of a graph"},
     {"infer", cmd_infer, "run a quantized ONNX model"},
     {"layer", cmd_layer, "run one quantized layer"},
+    {"bench", cmd_bench, "verify and time the kernels of this machine"},
     {"devices", cmd_devices, "show devices, backends and what auto would choose"},
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };

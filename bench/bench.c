@@ -1,0 +1,60 @@
+/* bench.c - the table of domains and the timing that they share. */
+#include "bench.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "common/fail.h"
+
+const bench_domain bench_domains[] = {
+    {"align", "reads against a reference, and paths", bench_align},
+};
+const int bench_domain_count = (int)(sizeof bench_domains / sizeof *bench_domains);
+
+double bench_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+lw_status bench_measure(bench *b, const bench_result *about, double amount,
+                        lw_status (*work)(void *arg, lw_error *err), void *arg, lw_error *err)
+{
+    if (b->n == b->capacity) {
+        int capacity = 2 * b->capacity + 16;
+        bench_result *grown = realloc(b->results, (size_t)capacity * sizeof *grown);
+        if (!grown)
+            return lw_fail_memory(err, (size_t)capacity * sizeof *grown);
+        b->results = grown;
+        b->capacity = capacity;
+    }
+    double *rate = malloc((size_t)b->repeats * sizeof *rate);
+    if (!rate)
+        return lw_fail_memory(err, (size_t)b->repeats * sizeof *rate);
+    lw_status status = work(arg, err);
+    for (int k = 0; k < b->repeats && status == LW_OK; k++) {
+        double start = bench_now();
+        status = work(arg, err);
+        rate[k] = amount / (bench_now() - start);
+        if (lw_stopped(b->host) && status == LW_OK)
+            status = lw_fail(err, LW_E_INTERRUPTED, "interrupted");
+    }
+    if (status == LW_OK) {
+        qsort(rate, (size_t)b->repeats, sizeof *rate, compare);
+        bench_result *r = &b->results[b->n++];
+        *r = *about;
+        r->repeats = b->repeats;
+        r->minimum = rate[0];
+        r->median = rate[b->repeats / 2];
+        r->maximum = rate[b->repeats - 1];
+    }
+    free(rate);
+    return status;
+}
