@@ -11,10 +11,10 @@ const bench_domain bench_domains[] = {
 };
 const int bench_domain_count = (int)(sizeof bench_domains / sizeof *bench_domains);
 
-double bench_now(void)
+double bench_now(bool of_thread)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(of_thread ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
@@ -40,9 +40,9 @@ lw_status bench_measure(bench *b, const bench_result *about, double amount,
         return lw_fail_memory(err, (size_t)b->repeats * sizeof *rate);
     lw_status status = work(arg, err);
     for (int k = 0; k < b->repeats && status == LW_OK; k++) {
-        double start = bench_now();
+        double start = bench_now(about->one_thread);
         status = work(arg, err);
-        rate[k] = amount / (bench_now() - start);
+        rate[k] = amount / (bench_now(about->one_thread) - start);
         if (lw_stopped(b->host) && status == LW_OK)
             status = lw_fail(err, LW_E_INTERRUPTED, "interrupted");
     }

@@ -17,6 +17,7 @@ typedef struct bench_result {
     bool verified;                   /* the same answers as the reference */
     double median, minimum, maximum; /* in `unit` */
     int repeats;
+    bool one_thread; /* timed by the clock of the calling thread, which a busy machine does not stretch */
 } bench_result;
 
 typedef struct bench {
@@ -41,8 +42,8 @@ extern const int bench_domain_count;
 
 lw_status bench_align(bench *b, lw_error *err);
 
-/* Seconds, monotonic. */
-double bench_now(void);
+/* Seconds: of the wall clock, or that the calling thread ran. */
+double bench_now(bool of_thread);
 
 /* Runs work(arg) once and then b->repeats times, and adds a result whose numbers are amount / seconds. The
  * other members are those of *about. */

@@ -146,6 +146,7 @@ static lw_status bench_row(bench *b, const lw_align_backend *row, const char *la
     placing p = {.row = row, .reads = reads_of(in, n), .hits = hits};
     LW_TRY(row->open(row, &p.context, setup, err));
     bench_result about = {.domain = "align", .name = "place", .verified = true, .unit = "GCUPS"};
+    about.one_thread = !setup->pool;
     int strands = setup->strands == LW_BOTH_STRANDS ? 2 : 1;
     snprintf(about.backend, sizeof about.backend, "%s", label);
     snprintf(about.shape, sizeof about.shape, "%lld x %d vs %d, %d strand%s, %d thread%s", (long long)n,
@@ -296,7 +297,8 @@ static lw_status bench_parasail(bench *b, const lw_scoring *sc, const input *in,
         reference[k] = sc->letter[in->reference[k]];
     p.query = query;
     p.reference = reference;
-    bench_result about = {.domain = "align", .backend = "peer", .verified = true, .unit = "GCUPS"};
+    bench_result about = {
+        .domain = "align", .backend = "peer", .verified = true, .unit = "GCUPS", .one_thread = true};
     snprintf(about.name, sizeof about.name, "%s", parasail_name);
     snprintf(about.shape, sizeof about.shape, "%lld x %d vs %d, 1 strand, 1 thread", (long long)n,
              READ_LETTERS, in->reference_len);

@@ -975,8 +975,42 @@ static int strand_count(const cpu *c)
 
 static range group_range(const cpu *c, int32_t longest)
 {
-    return make_range(c->setup.scoring, c->setup.mode, longest, c->longest_ref,
-                      longest < c->longest_ref ? longest : c->longest_ref);
+    range r = make_range(c->setup.scoring, c->setup.mode, longest, c->longest_ref,
+                         longest < c->longest_ref ? longest : c->longest_ref);
+    if (r.width == 0 && c->setup.scoring->max_score > INT8_MAX) /* idle_of() needs room for one match */
+        r.width = 1;
+    return r;
+}
+
+/* Scores up to which rows need no gaps: what opening a gap costs, as far as one more match fits below the
+ * lane's top bit (the kernel says why). */
+static int64_t idle_of(const lw_scoring *sc, range r)
+{
+    int64_t max_score = sc->max_score > 0 ? sc->max_score : 0;
+    return at_most(r.open_extend, ((int64_t)1 << ((8 << r.width) - 1)) - 1 - max_score);
+}
+
+/* The largest power of two that is at most idle + 1. */
+static int64_t level_of(int64_t idle)
+{
+    int64_t level = 1;
+    while (2 * level <= idle + 1)
+        level *= 2;
+    return level;
+}
+
+/* Whether chance alone is likely to leave a score of `level` or more elsewhere, so that maxima below do not
+ * matter: a cell has it about once in 4^(matches needed), and 20 times that many cells fail to have it once
+ * in a thousand. A wrong guess costs a second pass. */
+static bool loose_enough(const cpu *c, int32_t rows, range r)
+{
+    const lw_scoring *sc = c->setup.scoring;
+    if (c->setup.mode != LW_LOCAL || sc->max_score <= 0)
+        return false;
+    int64_t matches = (level_of(idle_of(sc, r)) + sc->max_score - 1) / sc->max_score, letters = 0;
+    for (int64_t t = 0; t < c->setup.refs->n; t++)
+        letters += c->setup.refs->len[t];
+    return matches < 20 && rows * letters * strand_count(c) >= (int64_t)20 << 2 * matches;
 }
 
 /* Reads in a group: lanes of the narrowest width that holds the longest, two a read for both strands. */
@@ -988,8 +1022,8 @@ static int64_t group_reads(const cpu *c, int32_t longest, range *r)
 }
 
 /* Scores the reads of one group against all references; the block maxima go to `maxima`. */
-static lw_status score_group(cpu *c, worker *k, placing *reads, int64_t n, range r, uint8_t *maxima,
-                             lw_error *err)
+static lw_status score_group(cpu *c, worker *k, placing *reads, int64_t n, range r, bool loose,
+                             uint8_t *maxima, lw_error *err)
 {
     const lw_align_setup *setup = &c->setup;
     const lw_scoring *sc = setup->scoring;
@@ -997,6 +1031,7 @@ static lw_status score_group(cpu *c, worker *k, placing *reads, int64_t n, range
     const size_t vector = (size_t)c->kernels->vector_bytes;
     int32_t rows = reads[0].select.read_length;
     const size_t row_bytes = (size_t)rows * vector;
+    const int64_t idle = idle_of(sc, r);
     LW_TRY(need(&k->profile, (size_t)sc->n_letters * row_bytes, err));
     LW_TRY(need(&k->h, row_bytes, err));
     LW_TRY(need(&k->d, row_bytes, err));
@@ -1048,6 +1083,9 @@ static lw_status score_group(cpu *c, worker *k, placing *reads, int64_t n, range
                                 .zero = r.zero,
                                 .open_extend = r.open_extend,
                                 .extend = r.extend,
+                                .idle = (uint32_t)idle,
+                                .level = (uint32_t)level_of(idle),
+                                .loose = loose,
                                 .border_open = sc->gap_open,
                                 .border_extend = sc->gap_extend,
                                 .block_shift = c->map.shift,
@@ -1217,39 +1255,59 @@ static lw_status place_task(void *arg, int64_t t, int w, lw_error *err)
         groups++;
     }
     LW_TRY(need(&k->maxima, (size_t)groups * group_bytes, err));
-    int64_t group = 0;
-    for (int64_t x = 0; x < n; group++) {
-        range r;
-        int64_t take = group_reads(c, call->reads->len[call->order[first + x]], &r);
-        take = take < n - x ? take : n - x;
-        uint8_t *maxima = k->maxima.p + (size_t)group * group_bytes;
-        for (int64_t y = 0, lane = 0; y < take; y++) {
-            placing *read = &reads[x + y];
-            int64_t i = call->order[first + x + y];
-            int32_t m = call->reads->len[i];
-            lw_block_maxima views[2] = {{0}, {0}};
-            *read = (placing){0};
-            for (int reverse = 0; reverse < 2; reverse++) {
-                if (!(setup->strands & (reverse ? LW_REVERSE : LW_FORWARD)))
-                    continue;
-                take_strand(codes, call->reads->codes + call->reads->start[i], m, reverse, setup->scoring);
-                read->codes[reverse] = codes;
-                codes += m;
-                views[reverse] = (lw_block_maxima){.base = maxima + (lane << r.width),
-                                                   .stride = (int64_t)vector,
-                                                   .bytes = 1 << r.width,
-                                                   .zero = r.zero};
-                lane++;
+    /* loose maxima first, where they are likely to do; then exact ones for the groups where they did not */
+    for (int pass = 0; pass < 2; pass++) {
+        int64_t group = 0;
+        bool again = false;
+        for (int64_t x = 0; x < n; group++) {
+            range r;
+            int64_t take = group_reads(c, call->reads->len[call->order[first + x]], &r);
+            take = take < n - x ? take : n - x;
+            uint8_t *maxima = k->maxima.p + (size_t)group * group_bytes;
+            bool wanted = pass == 0,
+                 loose = pass == 0 && loose_enough(c, call->reads->len[call->order[first + x]], r);
+            for (int64_t y = 0; y < take && pass; y++)
+                wanted = wanted || reads[x + y].select.vague;
+            for (int64_t y = 0, lane = 0; y < take && wanted; y++) {
+                placing *read = &reads[x + y];
+                int64_t i = call->order[first + x + y];
+                int32_t m = call->reads->len[i];
+                lw_block_maxima views[2] = {{0}, {0}};
+                if (pass == 0)
+                    *read = (placing){0};
+                for (int reverse = 0; reverse < 2; reverse++) {
+                    if (!(setup->strands & (reverse ? LW_REVERSE : LW_FORWARD)))
+                        continue;
+                    if (pass == 0) {
+                        take_strand(codes, call->reads->codes + call->reads->start[i], m, reverse,
+                                    setup->scoring);
+                        read->codes[reverse] = codes;
+                        codes += m;
+                    }
+                    views[reverse] =
+                        (lw_block_maxima){.base = maxima + (lane << r.width),
+                                          .stride = (int64_t)vector,
+                                          .bytes = 1 << r.width,
+                                          .zero = r.zero,
+                                          .loose = loose,
+                                          .vague = (int32_t)(level_of(idle_of(setup->scoring, r)) - 1)};
+                    lane++;
+                }
+                if (pass == 0 || read->select.vague)
+                    lw_select_begin(&read->select, setup, &c->map, m, &views[0], &views[1],
+                                    call->out->hits + i * setup->n_hits,
+                                    call->out->ties ? call->out->ties + i * setup->n_ties : NULL,
+                                    (lw_select_exact *)k->exact.p + (size_t)(x + y) * exact_each);
             }
-            lw_select_begin(&read->select, setup, &c->map, m, &views[0], &views[1],
-                            call->out->hits + i * setup->n_hits,
-                            call->out->ties ? call->out->ties + i * setup->n_ties : NULL,
-                            (lw_select_exact *)k->exact.p + (size_t)(x + y) * exact_each);
+            if (wanted)
+                LW_TRY(score_group(c, k, reads + x, take, r, loose, maxima, err));
+            again = again || wanted;
+            x += take;
         }
-        LW_TRY(score_group(c, k, reads + x, take, r, maxima, err));
-        x += take;
+        if (again)
+            LW_TRY(select_all(c, k, reads, n, err));
     }
-    return select_all(c, k, reads, n, err);
+    return LW_OK;
 }
 
 static lw_status cpu_place(void *context, const lw_seqs *reads, lw_placements *out, lw_error *err)

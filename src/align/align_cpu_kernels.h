@@ -12,6 +12,7 @@
 #ifndef LW_ALIGN_CPU_KERNELS_H
 #define LW_ALIGN_CPU_KERNELS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "lanewise/align.h"
 
@@ -30,8 +31,14 @@ typedef struct lw_cpu_score_job {
     const uint8_t *profile;  /* [letter][row] vectors: the score of each lane's letter, modulo 2^N */
     const uint8_t *codes;    /* the reference */
     int64_t columns;         /* >= 1 */
-    uint8_t *h, *d;          /* [row] vectors: H and D at the left border; left at the last column */
+    uint8_t *h, *d; /* [row] vectors: H and D at the left border, left at the last column; in local mode d is
+                       zero everywhere and h is the kernel's own */
     uint32_t zero, open_extend, extend;
+    /* Local: scores up to `idle` need no gaps (idle <= open_extend, and idle + max_score < 2^(N-1)); `level`
+     * is the largest power of two <= idle + 1. Loose: maxima below level are reported as level - 1, which
+     * costs less; all others are exact. */
+    uint32_t idle, level;
+    bool loose;
     int64_t border_open, border_extend; /* global: H(0,j) = zero - border_open - j * border_extend */
     int block_shift;                    /* a block is 1 << block_shift columns, at least LW_CPU_COLUMNS */
     uint8_t *maxima;        /* a vector per block: highest H that may end an alignment (not global) */

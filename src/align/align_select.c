@@ -227,6 +227,12 @@ static bool search(lw_select *s, bool position, lw_hit *result)
         ask_for(s, &open_place, best);
         return false;
     }
+    const lw_block_maxima *any = &s->maxima[s->maxima[0].base ? 0 : 1];
+    if (any->loose && best_place.target >= 0 && best <= any->vague) {
+        s->vague = true;
+        s->phase = PHASE_DONE;
+        return true;
+    }
     *result = (lw_hit){
         .score = best, .target = best_place.target, .tend = 0, .qend = 0, .reverse = best_place.reverse};
     if (best == NOTHING)
@@ -318,6 +324,8 @@ static bool advance(lw_select *s)
     case PHASE_BEST:
         search_begin(s, NULL, 0);
         search(s, false, &hit);
+        if (s->vague)
+            return false;
         if (hit.target < 0 || hit.score < s->setup->min_score || (local && hit.score < 1) ||
             s->setup->n_hits < 1) {
             s->phase = PHASE_DONE;
@@ -343,6 +351,8 @@ static bool advance(lw_select *s)
         } else {
             if (!search(s, false, &hit))
                 return true;
+            if (s->vague)
+                return false;
             if (local)
                 s->list[s->k].second = hit.target >= 0 && hit.score > 0 ? hit.score : 0;
             else
@@ -360,6 +370,8 @@ static bool advance(lw_select *s)
     case PHASE_MORE:
         if (!search(s, true, &hit))
             return true;
+        if (s->vague)
+            return false;
         if (hit.target < 0 || hit.score < s->setup->min_score || (local && hit.score < 1)) {
             s->phase = PHASE_DONE;
             return false;

@@ -37,6 +37,8 @@ typedef struct lw_block_maxima {
     int64_t stride;
     int bytes; /* 1, 2, 4 */
     uint32_t zero;
+    bool loose; /* scores at or below `vague` are upper bounds only */
+    int32_t vague;
 } lw_block_maxima;
 
 /* A block, or nothing (target -1). */
@@ -73,6 +75,7 @@ typedef struct lw_select {
     lw_select_place cursor;
     const lw_hit *zones; /* neighbourhoods that the present search keeps out of */
     int n_zones;
+    bool vague;             /* ended early: loose maxima could not tell. Make exact ones and begin again. */
     lw_select_exact *exact; /* the caller's: 2 * n_hits (at least 2) entries */
     int n_exact;
     lw_select_ask ask;

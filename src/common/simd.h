@@ -8,6 +8,9 @@
  *   lw_load, lw_store             aligned to LW_VEC_BYTES
  *   lw_and, lw_or
  *   lw_vN_set1, add, sub, max     N = 8, 16, 32; add and sub wrap, max is unsigned
+ *   lw_vN_add_floor(a, b)         a + b, but at least the lane's top bit alone, for a >= that and sums that
+ *                                 fit the lane: one saturating signed addition
+ *   lw_any_bits(v, mask)          non-zero when v & mask is
  *   lw_vN_any_above(a, b)         non-zero when a > b in any lane (unsigned)
  *   lw_vN_if_equal(a, b, x, y)    x where a == b, y elsewhere
  *   lw_vN_or_if_equal(v, a, b, x) v | x where a == b, v elsewhere
@@ -80,6 +83,22 @@ LW_SIMD_LANES(8, char)
 LW_SIMD_LANES(16, short)
 LW_SIMD_LANES(32, int)
 
+LW_SIMD int lw_any_bits(lw_vec v, lw_vec mask)
+{
+    return _mm512_test_epi32_mask(v, mask) != 0;
+}
+LW_SIMD lw_vec lw_v8_add_floor(lw_vec a, lw_vec b)
+{
+    return _mm512_adds_epi8(a, b);
+}
+LW_SIMD lw_vec lw_v16_add_floor(lw_vec a, lw_vec b)
+{
+    return _mm512_adds_epi16(a, b);
+}
+LW_SIMD lw_vec lw_v32_add_floor(lw_vec a, lw_vec b)
+{
+    return _mm512_max_epu32(_mm512_add_epi32(a, b), _mm512_set1_epi32(INT32_MIN));
+}
 LW_SIMD lw_vec lw_v8_lookup(const uint8_t table[16], lw_vec i, lw_vec other)
 {
     __m512i t = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)table));
@@ -140,6 +159,22 @@ LW_SIMD_LANES(8, char)
 LW_SIMD_LANES(16, short)
 LW_SIMD_LANES(32, int)
 
+LW_SIMD int lw_any_bits(lw_vec v, lw_vec mask)
+{
+    return !_mm256_testz_si256(v, mask);
+}
+LW_SIMD lw_vec lw_v8_add_floor(lw_vec a, lw_vec b)
+{
+    return _mm256_adds_epi8(a, b);
+}
+LW_SIMD lw_vec lw_v16_add_floor(lw_vec a, lw_vec b)
+{
+    return _mm256_adds_epi16(a, b);
+}
+LW_SIMD lw_vec lw_v32_add_floor(lw_vec a, lw_vec b)
+{
+    return _mm256_max_epu32(_mm256_add_epi32(a, b), _mm256_set1_epi32(INT32_MIN));
+}
 LW_SIMD lw_vec lw_v8_lookup(const uint8_t table[16], lw_vec i, lw_vec other)
 {
     __m256i t = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)table));
@@ -200,6 +235,22 @@ LW_SIMD_LANES(8, char)
 LW_SIMD_LANES(16, short)
 LW_SIMD_LANES(32, int)
 
+LW_SIMD int lw_any_bits(lw_vec v, lw_vec mask)
+{
+    return !_mm_testz_si128(v, mask);
+}
+LW_SIMD lw_vec lw_v8_add_floor(lw_vec a, lw_vec b)
+{
+    return _mm_adds_epi8(a, b);
+}
+LW_SIMD lw_vec lw_v16_add_floor(lw_vec a, lw_vec b)
+{
+    return _mm_adds_epi16(a, b);
+}
+LW_SIMD lw_vec lw_v32_add_floor(lw_vec a, lw_vec b)
+{
+    return _mm_max_epu32(_mm_add_epi32(a, b), _mm_set1_epi32(INT32_MIN));
+}
 LW_SIMD lw_vec lw_v8_lookup(const uint8_t table[16], lw_vec i, lw_vec other)
 {
     __m128i t = _mm_loadu_si128((const __m128i *)table);
@@ -261,6 +312,22 @@ LW_SIMD_LANES(8, , )
 LW_SIMD_LANES(16, vreinterpretq_u16_u8, vreinterpretq_u8_u16)
 LW_SIMD_LANES(32, vreinterpretq_u32_u8, vreinterpretq_u8_u32)
 
+LW_SIMD int lw_any_bits(lw_vec v, lw_vec mask)
+{
+    return vmaxvq_u8(vandq_u8(v, mask)) != 0;
+}
+LW_SIMD lw_vec lw_v8_add_floor(lw_vec a, lw_vec b)
+{
+    return vreinterpretq_u8_s8(vqaddq_s8(vreinterpretq_s8_u8(a), vreinterpretq_s8_u8(b)));
+}
+LW_SIMD lw_vec lw_v16_add_floor(lw_vec a, lw_vec b)
+{
+    return vreinterpretq_u8_s16(vqaddq_s16(vreinterpretq_s16_u8(a), vreinterpretq_s16_u8(b)));
+}
+LW_SIMD lw_vec lw_v32_add_floor(lw_vec a, lw_vec b)
+{
+    return vreinterpretq_u8_s32(vqaddq_s32(vreinterpretq_s32_u8(a), vreinterpretq_s32_u8(b)));
+}
 LW_SIMD lw_vec lw_v8_lookup(const uint8_t table[16], lw_vec i, lw_vec other)
 {
     uint8x16_t high = vreinterpretq_u8_s8(vshrq_n_s8(vreinterpretq_s8_u8(i), 7));
@@ -329,12 +396,35 @@ LW_SIMD_LANES(8)
 LW_SIMD_LANES(16)
 LW_SIMD_LANES(32)
 
+LW_SIMD int lw_any_bits(lw_vec v, lw_vec mask)
+{
+    uint64_t half[2];
+    v &= mask;
+    memcpy(half, &v, sizeof half);
+    return (half[0] | half[1]) != 0;
+}
+LW_SIMD lw_vec lw_v8_add_floor(lw_vec a, lw_vec b)
+{
+    return lw_v8_max(lw_v8_add(a, b), lw_v8_set1(0x80));
+}
+LW_SIMD lw_vec lw_v16_add_floor(lw_vec a, lw_vec b)
+{
+    return lw_v16_max(lw_v16_add(a, b), lw_v16_set1(0x8000));
+}
+LW_SIMD lw_vec lw_v32_add_floor(lw_vec a, lw_vec b)
+{
+    return lw_v32_max(lw_v32_add(a, b), lw_v32_set1(0x80000000));
+}
+
 LW_SIMD lw_vec lw_v8_lookup(const uint8_t table[16], lw_vec i, lw_vec other)
 {
-    lw_vec r;
+    uint8_t at[LW_VEC_BYTES], r[LW_VEC_BYTES];
+    memcpy(at, &i, sizeof at);
     for (int k = 0; k < LW_VEC_BYTES; k++)
-        r[k] = i[k] & 0x80 ? other[k] : table[i[k] & 15];
-    return r;
+        r[k] = table[at[k] & 15];
+    lw_vec v, high = (lw_vec)(i >= 0x80);
+    memcpy(&v, r, sizeof v);
+    return (other & high) | (v & ~high);
 }
 
 #endif
