@@ -1,7 +1,7 @@
 /* paths_backends.c - the table of rows. */
 #include "paths/paths_backend.h"
 
-const lw_paths_backend *const lw_paths_backends[] = {&lw_paths_scalar, &lw_paths_cuda_dpx,
+const lw_paths_backend *const lw_paths_backends[] = {&lw_paths_scalar, &lw_paths_cpu, &lw_paths_cuda_dpx,
                                                      &lw_paths_cuda_half2, &lw_paths_cuda_int};
 const int lw_paths_backend_count = sizeof lw_paths_backends / sizeof lw_paths_backends[0];
 
