@@ -114,7 +114,8 @@ static lw_status report_cycle(const search *s, int64_t on, lw_error *err)
                    (long long)length, real, text);
 }
 
-lw_status lw_find_negative_cycle(const lw_graph *g, int64_t *least, const lw_host *host, lw_error *err)
+lw_status lw_find_negative_cycle(const lw_graph *g, int64_t *least, double *potential, const lw_host *host,
+                                 lw_error *err)
 {
     size_t n = (size_t)g->n;
     lw_status status = LW_OK;
@@ -156,6 +157,8 @@ lw_status lw_find_negative_cycle(const lw_graph *g, int64_t *least, const lw_hos
     *least = 0;
     for (size_t v = 0; g->whole && v < n; v++)
         *least = s.whole[v] < *least ? s.whole[v] : *least;
+    for (size_t v = 0; !g->whole && v < n; v++)
+        potential[v] = s.real[v];
 end:
     free(s.whole);
     free(s.real);

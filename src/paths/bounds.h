@@ -6,10 +6,13 @@
 
 /* Looks for a negative cycle with Bellman and Ford's method from a virtual vertex that has an arc of weight 0
  * to all others (so the whole graph is searched), stopping as soon as the predecessors close one. O(n m) at
- * worst; a few passes over the edges on most graphs. Whole weights without a negative cycle: *least is the
- * least distance of all pairs, since the virtual distance of v is the minimum over i of d(i,v); weights with
- * fractions: 0. LW_E_INPUT: a cycle, shown by names with its sum. LW_E_NOMEM, LW_E_INTERRUPTED. */
-lw_status lw_find_negative_cycle(const lw_graph *graph, int64_t *least, const lw_host *host, lw_error *err);
+ * worst; a few passes over the edges on most graphs. Without a negative cycle the virtual distances are what
+ * it leaves: h(v) = min over i of d(i,v) <= 0, so that w(u,v) + h(u) - h(v) >= 0 for every edge (but for
+ * rounding). Whole weights: *least is their least, the least distance of all pairs. Weights with fractions:
+ * potential[0 .. n) takes them. LW_E_INPUT: a cycle, shown by names with its sum. LW_E_NOMEM,
+ * LW_E_INTERRUPTED. */
+lw_status lw_find_negative_cycle(const lw_graph *graph, int64_t *least, double *potential,
+                                 const lw_host *host, lw_error *err);
 
 /* Largest finite distance at most, of a whole-weighted graph: a simple path leaves every vertex at most once,
  * so the sum over vertices of the heaviest arc out (at least 0) is a bound. INT64_MAX where it is not below

@@ -57,6 +57,8 @@ typedef struct run {
     void *context;
     lw_host host; /* the caller's, with progress of its own for components */
     plan plan;
+    double *potential; /* weights with fractions, some negative: w(u,v) + h(u) - h(v) >= 0 is run in their
+                        * place; NULL otherwise */
     lw_checkpoint checkpoint;
     lw_paths_report report;
 } run;
@@ -195,6 +197,18 @@ static lw_status choose_backend(run *r, lw_paths_type type, lw_error *err)
     return LW_OK;
 }
 
+/* The weight of edge e of u as it is run. */
+static double run_weight(const run *r, int64_t u, int64_t e)
+{
+    const lw_graph *g = r->graph;
+    double w = lw_graph_weight(g, e);
+    if (r->potential) {
+        w += r->potential[u] - r->potential[g->to[e]];
+        w = w > 0 ? w : 0; /* less than 0 by rounding alone */
+    }
+    return w;
+}
+
 /* --- arcs and matrices ------------------------------------------------------------------------------ */
 
 static void arcs_free(arcs *a)
@@ -230,15 +244,15 @@ static lw_status make_arcs(const run *r, arcs *out, const int32_t *members, int6
         int64_t u = members ? members[i] : i;
         for (int64_t e = g->start[u]; e < g->start[u + 1]; e++) {
             if (p->inner == LW_PATHS_F32)
-                ((float *)out->weight)[at] = (float)lw_graph_weight(g, e);
+                ((float *)out->weight)[at] = (float)run_weight(r, u, e);
             else if (p->inner == LW_PATHS_F64)
-                ((double *)out->weight)[at] = lw_graph_weight(g, e);
+                ((double *)out->weight)[at] = run_weight(r, u, e);
             else {
                 int64_t w;
                 if (p->whole) {
                     w = g->whole[e];
                 } else { /* rounded up, so that no cycle of sum >= 0 becomes negative */
-                    double d = ceil(ldexp(g->real[e], p->grid));
+                    double d = ceil(ldexp(run_weight(r, u, e), p->grid));
                     if (d > (double)p->high)
                         continue;
                     w = (int64_t)d;
@@ -459,9 +473,6 @@ static lw_status solve_arcs(run *r, const int32_t *members, int64_t n, const int
             LW_TRY_END(lw_pool_for(r->pool, (n + LW_ROW_GROUP - 1) / LW_ROW_GROUP, fill_rows, &fill, err));
         }
         LW_TRY_END(r->backend->solve(r->context, &job, &r->report, err));
-        for (int64_t i = 0; p->inner >= LW_PATHS_F32 && i < n; i++) /* a cycle of sum 0 may round to less */
-            memset((char *)*matrix + i * (n + 1) * lw_paths_size(p->inner), 0,
-                   (size_t)lw_paths_size(p->inner));
         if (p->proved || p->inner != LW_PATHS_S32 ||
             largest_finite(*matrix, p->inner, n * n) <= LW_PATHS_INF_S32 / 2)
             break;
@@ -638,28 +649,18 @@ end:
  * weights rounded up to a grid of 2^-grid, finds the hops. */
 static lw_status solve_grid_hops(run *r, lw_paths *out, lw_error *err)
 {
-    const lw_graph *g = r->graph;
     int64_t n = out->n;
     plan *p = &r->plan;
-    /* the largest sum of absolute weights that a shortest path can have; without negative weights that is the
-     * largest distance, doubled for the rounding of its computation and of the grid */
+    /* what is run has no negative weights; the largest distance, doubled for the rounding of its computation
+     * and of the grid */
     double reach = 0;
-    if (p->negative) {
-        for (int64_t v = 0; v < n; v++) {
-            double heaviest = 0;
-            for (int64_t e = g->start[v]; e < g->start[v + 1]; e++)
-                heaviest = fabs(g->real[e]) > heaviest ? fabs(g->real[e]) : heaviest;
-            reach += heaviest;
-        }
-    } else {
-        for (int64_t i = 0; i < n * n; i++) {
-            double d = out->type == LW_PATHS_F32 ? (double)((float *)out->distance)[i]
-                                                 : ((double *)out->distance)[i];
-            reach = !isinf(d) && d > reach ? d : reach;
-        }
-        reach *= 2;
+    for (int64_t i = 0; i < n * n; i++) {
+        double d =
+            out->type == LW_PATHS_F32 ? (double)((float *)out->distance)[i] : ((double *)out->distance)[i];
+        reach = !isinf(d) && d > reach ? d : reach;
     }
-    *p = (plan){.inner = LW_PATHS_S64, .negative = p->negative, .proved = true, .scale = n + 1};
+    reach *= 2;
+    *p = (plan){.inner = LW_PATHS_S64, .proved = true, .scale = n + 1};
     /* (high - 2 low) * scale + hops < 2^62 - 1: with high = -low = 2^limit, 3 * 2^limit * 2^bits(scale) <=
      * 2^61 */
     int bits = 0;
@@ -667,9 +668,8 @@ static lw_status solve_grid_hops(run *r, lw_paths *out, lw_error *err)
         bits++;
     int exponent = 0;
     frexp(reach, &exponent); /* reach < 2^exponent */
-    p->grid = reach > 0 ? 59 - bits - exponent : 0;
-    p->high = INT64_C(1) << (59 - bits);
-    p->low = p->negative ? -p->high : 0;
+    p->grid = reach > 0 ? 60 - bits - exponent : 0;
+    p->high = INT64_C(1) << (60 - bits);
     lw_paths hops = {.n = n, .type = LW_PATHS_S64, .next = out->next};
     hops.distance = malloc((size_t)(n * n * 8) + 8);
     if (!hops.distance)
@@ -677,6 +677,22 @@ static lw_status solve_grid_hops(run *r, lw_paths *out, lw_error *err)
     lw_status status = r->options->components ? solve_components(r, &hops, err) : solve_whole(r, &hops, err);
     free(hops.distance);
     return status;
+}
+
+/* d'(i,j) = d(i,j) + h(i) - h(j) back to d(i,j). */
+static void undo_potential(const run *r, lw_paths *out)
+{
+    const double *h = r->potential;
+    for (int64_t i = 0; i < out->n; i++)
+        for (int64_t j = 0; j < out->n; j++) {
+            int64_t at = i * out->n + j;
+            if (i == j)
+                continue;
+            if (out->type == LW_PATHS_F32)
+                ((float *)out->distance)[at] = (float)((double)((float *)out->distance)[at] - h[i] + h[j]);
+            else
+                ((double *)out->distance)[at] += h[j] - h[i];
+        }
 }
 
 /* Says what the job will need, and refuses what will not do. */
@@ -751,7 +767,13 @@ lw_status lw_paths_solve(lw_paths *out, const lw_graph *g, const lw_paths_option
     LW_TRY_END(lw_pool_open(&r.pool, o->threads, err));
     find_facts(g, p);
     if (p->negative) {
-        LW_TRY_END(lw_find_negative_cycle(g, &p->low, o->host, err));
+        r.potential = p->whole ? NULL : malloc((size_t)g->n * sizeof *r.potential);
+        if (!p->whole && !r.potential) {
+            status = lw_fail_memory(err, (size_t)g->n * sizeof *r.potential);
+            goto end;
+        }
+        LW_TRY_END(lw_find_negative_cycle(g, &p->low, r.potential, o->host, err));
+        p->negative = p->whole;
     }
     if (p->whole) {
         p->high = lw_bound_by_sum(g);
@@ -789,13 +811,16 @@ lw_status lw_paths_solve(lw_paths *out, const lw_graph *g, const lw_paths_option
     out->next = next;
     if (status == LW_OK && two_runs)
         status = solve_grid_hops(&r, out, err);
+    if (status == LW_OK && r.potential)
+        undo_potential(&r, out);
     if (status != LW_OK)
         goto end;
     if (o->checkpoint)
         remove(o->checkpoint); /* done: nothing to resume */
     snprintf(out->backend, sizeof out->backend, "%s", r.backend->base.name);
     snprintf(out->how, sizeof out->how, "%s inside, %s", type_name(p->inner), r.report.how);
-    lw_say(o->host, LW_SAY_INFO, "%s: %.3f s in the kernel, %.4g relaxations/s", out->how, r.report.kernel_seconds,
+    lw_say(o->host, LW_SAY_INFO, "%s: %.3f s in the kernel, %.4g relaxations/s", out->how,
+           r.report.kernel_seconds,
            r.report.kernel_seconds > 0 ? r.report.relaxations / r.report.kernel_seconds : 0.0);
     out->kernel_seconds = r.report.kernel_seconds;
     out->relaxations = r.report.relaxations;
@@ -803,6 +828,7 @@ end:
     if (r.backend)
         r.backend->close(r.context);
     lw_pool_close(r.pool);
+    free(r.potential);
     if (status != LW_OK)
         lw_paths_free(out);
     return status;

@@ -285,6 +285,22 @@ static lw_status cpu_estimate(void *context, const lw_paths_job *job, lw_paths_e
     return LW_OK;
 }
 
+/* The driver has excluded negative cycles; one all the same shows on the diagonal. */
+static lw_status look_at_diagonal(const solver *s, lw_paths_type type, lw_error *err)
+{
+    for (int64_t i = 0; i < s->n; i++) {
+        const void *d = at(s, i, i);
+        bool bad = type == LW_PATHS_S32   ? *(const int32_t *)d < 0
+                   : type == LW_PATHS_S64 ? *(const int64_t *)d < 0
+                   : type == LW_PATHS_F32 ? *(const float *)d < 0
+                                          : *(const double *)d < 0;
+        if (bad)
+            return lw_fail(err, LW_E_INTERNAL,
+                           "vertex %lld lies on a negative cycle that was not found before", (long long)i);
+    }
+    return LW_OK;
+}
+
 /* All k-blocks from k_begin on. w: the 16-bit copy to widen before a checkpoint is saved, or NULL. */
 static lw_status run_blocks(solver *s, const lw_paths_job *job, narrow *w, lw_paths_report *report,
                             lw_error *err)
@@ -295,6 +311,8 @@ static lw_status run_blocks(solver *s, const lw_paths_job *job, narrow *w, lw_pa
         s->k0 = k;
         s->depth = (int)least(LW_CPU_PIVOTS - k % LW_CPU_PIVOTS, s->n - k);
         LW_TRY(solve_block(s, err));
+        if (job->negative)
+            LW_TRY(look_at_diagonal(s, job->type, err));
         int64_t done = k + s->depth;
         report->relaxations += (double)s->n * (double)s->n * s->depth;
         if (host && host->progress)

@@ -1,6 +1,6 @@
-/* test_cuda.c - every usable cuda-* row against the scalar row: all types, sizes around tiles, negative and
- * zero weights, next hops, checkpoints and resumed runs, 16 bits proved, verified and too few, and matrices
- * that do not fit the device memory they may take. */
+/* test_backends.c - every usable row, and the cpu row once per instruction set, against the scalar row: all
+ * types, sizes around tiles, negative and zero weights, next hops, checkpoints and resumed runs, 16 bits
+ * proved, verified and too few, and matrices that do not fit the device memory they may take. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
@@ -147,15 +147,24 @@ static lw_paths_job job_of(const graph *g, answer *a, bool with_next)
     return job;
 }
 
-static lw_status solve(const lw_paths_backend *row, const lw_paths_job *job, int64_t device_bytes, answer *a,
+/* A row, and for the cpu row the instruction sets it must do without. */
+typedef struct contender {
+    const lw_paths_backend *row;
+    const char *disabled;
+    char name[64];
+} contender;
+enum { MAX_CONTENDERS = 16 };
+
+static lw_status solve(const contender *c, const lw_paths_job *job, int64_t device_bytes, answer *a,
                        lw_error *err)
 {
     void *context = NULL;
     lw_paths_setup setup = {.device_bytes = device_bytes};
-    lw_status status = row->open(row, &context, &setup, err);
+    setenv("LANEWISE_DISABLE", c->disabled ? c->disabled : "", 1);
+    lw_status status = c->row->open(c->row, &context, &setup, err);
     if (status == LW_OK)
-        status = row->solve(context, job, &a->report, err);
-    row->close(context);
+        status = c->row->solve(context, job, &a->report, err);
+    c->row->close(context);
     return status;
 }
 
@@ -181,40 +190,63 @@ static void expect_same(const graph *g, const answer *want, const answer *got, c
               first < 0 ? 0 : get(g, got->matrix, first), first < 0 ? 0 : get(g, want->matrix, first));
 }
 
-/* Rows under test; skips the test, loudly, where there is none. */
-static int usable_rows(const lw_paths_backend **rows)
+static const contender reference = {.row = &lw_paths_scalar, .name = "scalar"};
+
+/* The cuda rows that can run here; says so where there is none. */
+static int gpu_rows(contender *out)
 {
     int n = 0;
     lw_error err = {0};
     for (int i = 0; i < lw_paths_backend_count; i++) {
         const lw_paths_backend *row = lw_paths_backends[i];
-        if (strncmp(row->base.name, "cuda", 4) == 0 && row->base.usable(&row->base, 0, &err) == LW_OK)
-            rows[n++] = row;
+        if (strncmp(row->base.name, "cuda", 4) != 0 || row->base.usable(&row->base, 0, &err) != LW_OK)
+            continue;
+        out[n] = (contender){.row = row};
+        snprintf(out[n++].name, sizeof out->name, "%s", row->base.name);
     }
     if (n == 0)
-        cr_skip_test("no GPU: %s", err.message);
+        fprintf(stderr, "SKIPPED without a GPU: the cuda rows (%s)\n", err.message);
     return n;
 }
 
-/* Runs the scalar row and all the others with these limits, and compares. */
+/* The cpu row with its best instruction set, then with one less, and so on to plain C. */
+static int cpu_rows(contender *out)
+{
+    static const char *const sets[] = {"", "avx512bw", "avx512bw,avx2", "avx512bw,avx2,sse41,neon"};
+    int n = 0;
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
+        out[n] = (contender){.row = &lw_paths_cpu, .disabled = sets[i]};
+        snprintf(out[n++].name, sizeof out->name, "cpu without %s", *sets[i] ? sets[i] : "nothing");
+    }
+    return n;
+}
+
+static int all_rows(contender *out)
+{
+    int n = cpu_rows(out);
+    return n + gpu_rows(out + n);
+}
+
+/* Runs the scalar row and the others with these limits, and compares. device_bytes limits cuda rows, so only
+ * these run then. how: what the dpx row must say of its run; NULL: anything. */
 static void check(const graph *g, bool with_next, int64_t device_bytes, const char *what, const char *how)
 {
-    const lw_paths_backend *rows[8];
-    int n_rows = usable_rows(rows);
+    contender rows[MAX_CONTENDERS];
+    int n_rows = device_bytes ? gpu_rows(rows) : all_rows(rows);
     answer want, got;
     lw_error err = {0};
     lw_paths_job job = job_of(g, &want, with_next);
-    cr_assert(solve(&lw_paths_scalar, &job, 0, &want, &err) == LW_OK, "%s", err.message);
+    cr_assert(solve(&reference, &job, 0, &want, &err) == LW_OK, "%s", err.message);
     for (int r = 0; r < n_rows; r++) {
         job = job_of(g, &got, with_next);
-        lw_status status = solve(rows[r], &job, device_bytes, &got, &err);
+        lw_status status = solve(&rows[r], &job, device_bytes, &got, &err);
         char name[256];
-        snprintf(name, sizeof name, "%s: %s, n = %lld, type %d", rows[r]->base.name, what, (long long)g->n,
+        snprintf(name, sizeof name, "%s: %s, n = %lld, type %d", rows[r].name, what, (long long)g->n,
                  (int)g->type);
         cr_expect(status == LW_OK, "%s: %s", name, err.message);
         if (status == LW_OK)
             expect_same(g, &want, &got, name);
-        if (how && rows[r] == &lw_paths_cuda_dpx)
+        if (how && rows[r].row == &lw_paths_cuda_dpx)
             cr_expect(strstr(got.report.how, how) != NULL, "%s ran as '%s', not '%s'", name, got.report.how,
                       how);
         forget(&got);
@@ -224,9 +256,10 @@ static void check(const graph *g, bool with_next, int64_t device_bytes, const ch
 
 static const lw_paths_type types[] = {LW_PATHS_S32, LW_PATHS_S64, LW_PATHS_F32, LW_PATHS_F64};
 
-Test(paths_cuda, all_types_sizes_and_weights)
+Test(paths_backends, all_types_sizes_and_weights)
 {
-    static const int64_t sizes[] = {0, 1, 2, 3, 63, 64, 65, 127, 128, 129, 191, 257, 401};
+    static const int64_t sizes[] = {0,  1,  2,   3,   5,   6,   7,   63,  64,  65,  95,
+                                    96, 97, 127, 128, 129, 191, 192, 193, 257, 385, 401};
     for (size_t t = 0; t < sizeof types / sizeof *types; t++)
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
             for (int kind = 0; kind < KINDS; kind++) {
@@ -257,7 +290,7 @@ static graph path(int64_t n, double weight)
     return g;
 }
 
-Test(paths_cuda, halves_proved_verified_and_too_few)
+Test(paths_backends, halves_proved_verified_and_too_few)
 {
     graph g = path(300, 109);
     g.high = 299 * 109; /* 32591 < 32767 */
@@ -278,7 +311,7 @@ Test(paths_cuda, halves_proved_verified_and_too_few)
     drop(&g);
 }
 
-Test(paths_cuda, sums_at_the_limit)
+Test(paths_backends, sums_at_the_limit)
 {
     for (int64_t past = 0; past < 2; past++) { /* the longest distance is infinity - 1, then infinity */
         graph g = path(3, 0);
@@ -290,7 +323,7 @@ Test(paths_cuda, sums_at_the_limit)
     }
 }
 
-Test(paths_cuda, out_of_host_memory)
+Test(paths_backends, out_of_host_memory)
 {
     for (size_t t = 0; t < sizeof types / sizeof *types; t++)
         for (int kind = 0; kind < KINDS; kind++) {
@@ -355,39 +388,39 @@ static lw_status take_save(void *user, int64_t k, lw_error *err)
     return LW_OK;
 }
 
-Test(paths_cuda, checkpoints_and_resumed_runs)
+Test(paths_backends, checkpoints_and_resumed_runs)
 {
-    const lw_paths_backend *rows[8];
-    int n_rows = usable_rows(rows);
+    contender rows[MAX_CONTENDERS];
+    int n_rows = all_rows(rows);
     random_state = 11;
     graph graphs[] = {make(LW_PATHS_S32, 450, 4, SMALL), path(1100, 25), make(LW_PATHS_S64, 450, 4, SMALL)};
     for (size_t v = 0; v < sizeof graphs / sizeof *graphs; v++)
         for (int r = 0; r < n_rows; r++)
             for (int64_t limit = 0; limit <= 3 << 19; limit += 3 << 19) {
                 const graph *g = &graphs[v];
-                if (limit && g->n > 1000)
+                if (limit && (g->n > 1000 || rows[r].row == &lw_paths_cpu))
                     continue;
                 answer want, got, state;
                 lw_error err = {0};
                 lw_paths_job job = job_of(g, &want, false);
-                cr_assert(solve(&lw_paths_scalar, &job, 0, &want, &err) == LW_OK);
+                cr_assert(solve(&reference, &job, 0, &want, &err) == LW_OK);
                 job = job_of(g, &state, false);
                 job = job_of(g, &got, false);
                 saves s = {.g = g, .matrix = got.matrix, .state = state.matrix};
                 job.checkpoint_want = want_save, job.checkpoint_save = take_save, job.checkpoint_user = &s;
-                lw_status status = solve(rows[r], &job, limit, &got, &err);
-                cr_expect(status == LW_OK, "%s: %s", rows[r]->base.name, err.message);
-                cr_expect(s.count >= 4, "%s saved %lld times", rows[r]->base.name, (long long)s.count);
-                expect_same(g, &want, &got, rows[r]->base.name);
+                lw_status status = solve(&rows[r], &job, limit, &got, &err);
+                cr_expect(status == LW_OK, "%s: %s", rows[r].name, err.message);
+                cr_expect(s.count >= 4, "%s saved %lld times", rows[r].name, (long long)s.count);
+                expect_same(g, &want, &got, rows[r].name);
                 forget(&got), forget(&state);
                 for (int64_t k = 1; k <= g->n; k += g->n / 3) { /* resume after any number of pivots */
                     job = job_of(g, &got, false);
                     saves t = {.g = g, .state = got.matrix};
                     advance(&t, k);
                     job.k_begin = k;
-                    status = solve(rows[r], &job, limit, &got, &err);
-                    cr_expect(status == LW_OK, "%s: %s", rows[r]->base.name, err.message);
-                    expect_same(g, &want, &got, rows[r]->base.name);
+                    status = solve(&rows[r], &job, limit, &got, &err);
+                    cr_expect(status == LW_OK, "%s: %s", rows[r].name, err.message);
+                    expect_same(g, &want, &got, rows[r].name);
                     forget(&got);
                 }
                 forget(&want);
@@ -396,13 +429,15 @@ Test(paths_cuda, checkpoints_and_resumed_runs)
         drop(&graphs[v]);
 }
 
-Test(paths_cuda, negative_cycle_is_reported)
+Test(paths_backends, negative_cycle_is_reported)
 {
-    const lw_paths_backend *rows[8];
-    int n_rows = usable_rows(rows);
+    contender rows[MAX_CONTENDERS];
+    int n_rows = all_rows(rows);
     for (size_t t = 0; t < sizeof types / sizeof *types; t++)
         for (int r = 0; r < n_rows; r++)
             for (int64_t limit = 0; limit <= 3 << 19; limit += 3 << 19) {
+                if (limit && rows[r].row == &lw_paths_cpu)
+                    continue;
                 random_state = 3;
                 graph g = make(types[t], 450, 3, NEGATIVE);
                 put(&g, g.matrix, 100 * g.ld + 440, 5);
@@ -411,28 +446,28 @@ Test(paths_cuda, negative_cycle_is_reported)
                 answer a;
                 lw_error err = {0};
                 lw_paths_job job = job_of(&g, &a, false);
-                lw_status status = solve(rows[r], &job, limit, &a, &err);
-                cr_expect(status == LW_E_INTERNAL, "%s: type %d: status %d", rows[r]->base.name,
-                          (int)types[t], (int)status);
+                lw_status status = solve(&rows[r], &job, limit, &a, &err);
+                cr_expect(status == LW_E_INTERNAL, "%s: type %d: status %d", rows[r].name, (int)types[t],
+                          (int)status);
                 forget(&a);
                 drop(&g);
             }
 }
 
-Test(paths_cuda, too_little_memory_is_refused_with_numbers)
+Test(paths_backends, too_little_memory_is_refused_with_numbers)
 {
-    const lw_paths_backend *rows[8];
-    int n_rows = usable_rows(rows);
+    contender rows[MAX_CONTENDERS];
+    int n_rows = gpu_rows(rows);
     for (int r = 0; r < n_rows; r++) {
         void *context = NULL;
         lw_error err = {0};
         lw_paths_setup setup = {.device_bytes = 1 << 20};
-        cr_assert(rows[r]->open(rows[r], &context, &setup, &err) == LW_OK);
+        cr_assert(rows[r].row->open(rows[r].row, &context, &setup, &err) == LW_OK);
         lw_paths_job job = {
             .type = LW_PATHS_S32, .n = 20000, .ld = 20000, .high = LW_PATHS_INF_S32 - 1, .max_weight = 5000};
         lw_paths_estimate estimate;
-        cr_expect(rows[r]->estimate(context, &job, &estimate, &err) == LW_E_NOMEM);
+        cr_expect(rows[r].row->estimate(context, &job, &estimate, &err) == LW_E_NOMEM);
         cr_expect(strstr(err.message, "1.6") != NULL, "%s", err.message);
-        rows[r]->close(context);
+        rows[r].row->close(context);
     }
 }
