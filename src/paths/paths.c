@@ -574,12 +574,12 @@ static lw_status solve_components(run *r, lw_paths *out, lw_error *err)
         first[component[v] + 2]++;
     for (int64_t c = 0; c < count; c++)
         first[c + 2] += first[c + 1];
-    for (int64_t v = 0; v < n; v++) { /* first[c + 1] ends where component c + 1 begins */
-        int64_t at = first[component[v] + 1]++;
-        members[at] = (int32_t)v;
-        local[v] = (int32_t)(at - first[component[v]]);
-    }
+    for (int64_t v = 0; v < n; v++) /* first[c + 1] ends where component c + 1 begins */
+        members[first[component[v] + 1]++] = (int32_t)v;
     int64_t largest = 0;
+    for (int64_t c = 0; c < count; c++)
+        for (int64_t at = first[c]; at < first[c + 1]; at++)
+            local[members[at]] = (int32_t)(at - first[c]);
     for (int64_t c = 0; c < count; c++)
         largest = first[c + 1] - first[c] > largest ? first[c + 1] - first[c] : largest;
     lw_say(host.say ? &host : NULL, LW_SAY_INFO, "%lld connected components, the largest of %lld vertices",

@@ -204,8 +204,10 @@ static int gpu_rows(contender *out)
         out[n] = (contender){.row = row};
         snprintf(out[n++].name, sizeof out->name, "%s", row->base.name);
     }
-    if (n == 0)
+    static bool said;
+    if (n == 0 && !said)
         fprintf(stderr, "SKIPPED without a GPU: the cuda rows (%s)\n", err.message);
+    said = true;
     return n;
 }
 
