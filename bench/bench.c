@@ -8,6 +8,7 @@
 
 const bench_domain bench_domains[] = {
     {"align", "reads against a reference, and paths", bench_align},
+    {"search", "queries against a protein database", bench_search},
 };
 const int bench_domain_count = (int)(sizeof bench_domains / sizeof *bench_domains);
 

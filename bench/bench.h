@@ -23,6 +23,7 @@ typedef struct bench_result {
 typedef struct bench {
     int repeats;         /* timed runs per result, after one that is not */
     bool quick;          /* small inputs: a check that everything runs */
+    int64_t letters;     /* of the database of `search`; 0: by the device */
     const char *backend; /* "auto": all rows that can run; else one row's name */
     int device;
     lw_pool *pool; /* all threads of this run */
@@ -41,6 +42,7 @@ extern const bench_domain bench_domains[];
 extern const int bench_domain_count;
 
 lw_status bench_align(bench *b, lw_error *err);
+lw_status bench_search(bench *b, lw_error *err);
 
 /* Seconds: of the wall clock, or that the calling thread ran. */
 double bench_now(bool of_thread);

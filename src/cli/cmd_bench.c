@@ -18,7 +18,8 @@ static const cli_spec spec = {
     .about =
         "Checks the kernels of this machine against the scalar reference and times them; where a peer's "
         "library\n"
-        "is installed, it runs on the same input and must give the same answers. DOMAIN: align (default: "
+        "is installed, it runs on the same input and must give the same answers. DOMAIN: align, search "
+        "(default: "
         "all).\n"
         "\n"
         "  lanewise bench align\n"
@@ -116,12 +117,15 @@ int cmd_bench(int argc, char **argv)
     const char *json = NULL, *backend = "auto";
     int repeats = 5, device = 0;
     bool quick = false;
+    int64_t letters = 0;
     const cli_option rows[] = {
         {0, "repeat", "N", "timed runs of each kernel; the median is shown (5)", CLI_INT, &repeats, 1, 1000,
          NULL},
         {0, "quick", NULL, "small inputs: checks more than it measures", CLI_FLAG, &quick, 0, 0, NULL},
         {0, "backend", "NAME", "only this backend (cuda: all of its policies)", CLI_TEXT, &backend, 0, 0,
          NULL},
+        {0, "letters", "N", "letters of the database of `search` (200000000 on a GPU, else 4000000)",
+         CLI_INT64, &letters, 1000, 1e11, NULL},
         {0, "device", "N", "CUDA device (0)", CLI_INT, &device, 0, CLI_MAX_DEVICES - 1, NULL},
         {0, "json", "FILE", "also write the results to FILE ('-': standard output)", CLI_TEXT, &json, 0, 0,
          NULL},
@@ -137,7 +141,12 @@ int cmd_bench(int argc, char **argv)
         if (!known)
             return cli_usage_error(&run, "there is no bench '%s'", run.inputs[i]);
     }
-    bench b = {.repeats = repeats, .quick = quick, .backend = backend, .device = device, .host = &run.host};
+    bench b = {.repeats = repeats,
+               .quick = quick,
+               .letters = letters,
+               .backend = backend,
+               .device = device,
+               .host = &run.host};
     lw_error err = {0};
     lw_status status = lw_pool_open(&b.pool, run.threads, &err);
     for (int d = 0; d < bench_domain_count && status == LW_OK; d++) {

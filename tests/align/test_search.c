@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "align/search_backend.h"
-#include "align/search_sets.h"
+#include "search_sets.h"
 
 static void protein_scoring(lw_scoring *out, int open, int extend)
 {
