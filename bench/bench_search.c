@@ -22,12 +22,12 @@ typedef struct input {
     search_set db, sample;       /* the whole database; a few hundred sequences of it for the reference */
     search_set queries;          /* of the seven lengths */
     search_set many_short;       /* 64 queries of 64 letters */
-    search_set many;             /* 100 queries of 512 letters */
+    search_set many;             /* queries of 512 letters */
     char name[32];               /* of the database's size, "200 M" */
 } input;
 
 /* Mutated copies of the queries, from nearly the same to barely related, are spread over the database. */
-static void make_input(input *in, int64_t residues, uint64_t seed)
+static void make_input(input *in, int64_t residues, int n_many, uint64_t seed)
 {
     uint64_t state = seed;
     uint8_t *codes = malloc(4 * (size_t)MAX_LEN + 64);
@@ -62,7 +62,7 @@ static void make_input(input *in, int64_t residues, uint64_t seed)
         set_random_protein(&state, codes, 64);
         set_add(&in->many_short, codes, 64);
     }
-    for (int k = 0; k < 100; k++) { /* every second one related to something in the database */
+    for (int k = 0; k < n_many; k++) { /* every second one related to something in the database */
         set_random_protein(&state, codes, 512);
         int64_t i = (int64_t)(set_random(&state) % (uint64_t)in->db.n);
         if (k % 2)
@@ -314,7 +314,7 @@ static lw_status run_files(void *arg, lw_error *err)
     return status;
 }
 
-/* 100 queries of 512 letters, from a database file and from FASTA, to the last line written. */
+/* The many queries, from a database file and from FASTA, to the last line written. */
 static lw_status bench_files(bench *b, input *in, const lw_search_backend *row, lw_error *err)
 {
     const char *tmp = getenv("TMPDIR");
@@ -340,14 +340,16 @@ static lw_status bench_files(bench *b, input *in, const lw_search_backend *row, 
     }
     LW_TRY_END(lw_database_open(&db, fasta, LW_LETTERS_PROTEIN, options.threads, b->host, err));
     LW_TRY_END(lw_database_write(db, packed, NULL, b->host, err));
-    snprintf(shape, sizeof shape, "100 queries of 512 vs %s, top 10 with paths", in->name);
+    snprintf(shape, sizeof shape, "%lld queries of 512 vs %s, top 10 with paths", (long long)in->many.n,
+             in->name);
     for (int from_fasta = 0; from_fasta < 2; from_fasta++) {
         f.database = from_fasta ? fasta : packed;
         bench_result about = {.domain = "search", .verified = true, .unit = "GCUPS"};
         snprintf(about.name, sizeof about.name, "search %s", from_fasta ? "FASTA" : ".lwdb");
         snprintf(about.backend, sizeof about.backend, "%s", row->base.name);
         snprintf(about.shape, sizeof about.shape, "%s", shape);
-        LW_TRY_END(bench_measure(b, &about, 51200.0 * (double)in->db.letters * 1e-9, run_files, &f, err));
+        LW_TRY_END(bench_measure(b, &about, 512.0 * (double)in->many.n * (double)in->db.letters * 1e-9,
+                                 run_files, &f, err));
         lw_say(b->host, LW_SAY_WARNING,
                "%s, %s: database opened in %.3f s; from there to the last hit %.3f s, scoring %.1f %% of it; "
                "%lld hits",
@@ -452,7 +454,7 @@ static lw_status bench_one_thread(bench *b, input *in, lw_error *err)
                      .n = 1,
                      .hits = top,
                      .n_hits = n_top};
-        snprintf(shape, sizeof shape, "query of %d vs %.1f M, 1 thread", lengths[k],
+        snprintf(shape, sizeof shape, "query of %d vs %.3g M, 1 thread", lengths[k],
                  (double)part.letters * 1e-6);
         LW_TRY_END(measure(b, &r, "score", "cpu", shape, (double)part.letters, true, err));
         if (!peer)
@@ -506,7 +508,12 @@ lw_status bench_search(bench *b, lw_error *err)
     input in = {0};
     LW_TRY(lw_scoring_matrix(&in.letters, "BLOSUM62", LW_PROTEIN, 11, 1, err));
     lw_search_scoring(&in.scoring, &in.letters);
-    make_input(&in, b->letters ? b->letters : b->quick ? 400000 : device ? 200000000 : 4000000, 1);
+    make_input(&in,
+               b->letters ? b->letters
+               : b->quick ? 400000
+               : device   ? 200000000
+                          : 4000000,
+               b->quick ? 4 : 100, 1);
     lw_status status = LW_OK;
     if (all || strcmp(b->backend, "cpu") == 0)
         LW_TRY_END(bench_one_thread(b, &in, err));
