@@ -279,11 +279,9 @@ static lw_status cuda_solve(void *context, const lw_paths_job *job, lw_paths_rep
 
 static lw_status half2_usable(const lw_backend *self, int device, lw_error *err)
 {
-    (void)device;
-    return lw_fail(
-        err, LW_E_UNSUPPORTED,
-        "%s: paired halves hold whole numbers up to 2048 only, too few for distances; use cuda-int",
-        self->name);
+    (void)self, (void)device;
+    return lw_fail(err, LW_E_UNSUPPORTED,
+                   "paired halves hold whole numbers up to 2048 only, too few for distances; use cuda-int");
 }
 
 #define LW_ROW(name_, what_, policy_, usable_)                                                               \

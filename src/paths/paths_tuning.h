@@ -9,7 +9,7 @@
  * 10^12 relaxations a second, all variants of a line in one process, results equal by checksum:
  * - s32 dpx, tile 128x128: SPLIT 0 14.7, 1 15.1, 2 15.5, 3 15.8, 4 14.3, 6 13.9, 8 12.5; 16x8 words 14.8
  * - s32 dpx, tile 128x64: SPLIT 2 15.95, 3 16.65 (rows 16.71, 2 stages 16.72, 2 stages of 32 16.48), 4 16.85,
- * 5 16.78
+ *   5 16.78
  * - u16 dpx, tile 128x128: SPLIT 0 28.7, 2 30.6, 3 31.0, 4 32.3 (rows 31.1, two stages of 32 31.6), 5 31.8
  * - f32 dpx, tile 128x64: rows 15.8, snake 15.0, two stages of 32 pivots 13.1; tile 128x128 14.9
  * - s32 and f32 plain, tile 128x64: rows 13.5 and 13.0, snake 13.35 and 12.7
