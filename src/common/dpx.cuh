@@ -30,6 +30,12 @@
 #else
 #define LW_DPX_DEVICE 0
 #endif
+/* Paired half minimum, maximum and multiply-add with relu. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#define LW_HALF2_DEVICE 1
+#else
+#define LW_HALF2_DEVICE 0
+#endif
 #if defined(__CUDA_ARCH__)
 #define LW_ON_DEVICE 1
 #else
@@ -461,6 +467,104 @@ LW_HD uint32_t lw_maxh2(uint32_t a, uint32_t b)
     return lw_maxh2_any(a, b);
 #else
     return lw_maxh2_host(a, b);
+#endif
+}
+
+/* 1.0 in the low half, in the high half, in both. */
+#define LW_HALF_ONE_LOW 0x00003c00u
+#define LW_HALF_ONE_HIGH 0x3c000000u
+#define LW_HALF_ONES 0x3c003c00u
+
+/* One half of a word in both halves; an operand modifier where the result goes into half-precision arithmetic. */
+LW_HD uint32_t lw_twice_low2(uint32_t a)
+{
+#if LW_ON_DEVICE
+    __half2 x;
+    __builtin_memcpy(&x, &a, 4);
+    x = __low2half2(x);
+    __builtin_memcpy(&a, &x, 4);
+    return a;
+#else
+    return lw_pack2(lw_low2(a), lw_low2(a));
+#endif
+}
+
+LW_HD uint32_t lw_twice_high2(uint32_t a)
+{
+#if LW_ON_DEVICE
+    __half2 x;
+    __builtin_memcpy(&x, &a, 4);
+    x = __high2half2(x);
+    __builtin_memcpy(&a, &x, 4);
+    return a;
+#else
+    return lw_pack2(lw_high2(a), lw_high2(a));
+#endif
+}
+
+/* The low halves of two words, or their high halves, in one. */
+LW_HD uint32_t lw_lows2(uint32_t a, uint32_t b)
+{
+#if LW_ON_DEVICE
+    return __byte_perm(a, b, 0x5410);
+#else
+    return lw_pack2(lw_low2(a), lw_low2(b));
+#endif
+}
+
+LW_HD uint32_t lw_highs2(uint32_t a, uint32_t b)
+{
+#if LW_ON_DEVICE
+    return __byte_perm(a, b, 0x7632);
+#else
+    return lw_pack2(lw_high2(a), lw_high2(b));
+#endif
+}
+
+/* a * m + b on finite halves, each half of m being 0 or 1.0: an addition that a mask switches off. */
+LW_HD uint32_t lw_maskaddh2_host(uint32_t a, uint32_t m, uint32_t b)
+{
+    uint32_t keep = (m & 0x3c00u ? 0xffffu : 0x8000u) | (m & 0x3c000000u ? 0xffff0000u : 0x80000000u);
+    return lw_addh2_host(a & keep, b);
+}
+
+LW_HD uint32_t lw_maskaddh2(uint32_t a, uint32_t m, uint32_t b)
+{
+#if LW_ON_DEVICE
+    __half2 x, y, z;
+    __builtin_memcpy(&x, &a, 4);
+    __builtin_memcpy(&y, &m, 4);
+    __builtin_memcpy(&z, &b, 4);
+    z = __hfma2(x, y, z);
+    __builtin_memcpy(&a, &z, 4);
+    return a;
+#else
+    return lw_maskaddh2_host(a, m, b);
+#endif
+}
+
+/* The same with a floor of 0; +0 where the sum is -0. */
+LW_HD uint32_t lw_maskadd_reluh2_host(uint32_t a, uint32_t m, uint32_t b)
+{
+    uint32_t sum = lw_maskaddh2_host(a, m, b), negative = (sum >> 15) & 0x00010001u;
+    return sum & ~(negative * 0xffffu);
+}
+
+LW_HD uint32_t lw_maskadd_reluh2(uint32_t a, uint32_t m, uint32_t b)
+{
+#if LW_HALF2_DEVICE
+    __half2 x, y, z;
+    __builtin_memcpy(&x, &a, 4);
+    __builtin_memcpy(&y, &m, 4);
+    __builtin_memcpy(&z, &b, 4);
+    z = __hfma2_relu(x, y, z);
+    __builtin_memcpy(&a, &z, 4);
+    return a;
+#elif LW_ON_DEVICE
+    uint32_t sum = lw_maskaddh2(a, m, b), negative = (sum >> 15) & 0x00010001u;
+    return sum & ~(negative * 0xffffu);
+#else
+    return lw_maskadd_reluh2_host(a, m, b);
 #endif
 }
 

@@ -5,7 +5,7 @@
 
 #include "common/dpx.cuh"
 
-enum { LW_DPX_FORMS = 20 };
+enum { LW_DPX_FORMS = 26 };
 
 /* best: what kernels call on this side; any: the portable form; host: the definition. */
 LW_HD void lw_dpx_forms(uint32_t a, uint32_t b, uint32_t c, uint32_t *best, uint32_t *any, uint32_t *host)
@@ -35,6 +35,13 @@ LW_HD void lw_dpx_forms(uint32_t a, uint32_t b, uint32_t c, uint32_t *best, uint
     uint32_t f = a & 0xbbffbbffu, g = b & 0xbbffbbffu;
     CASE(lw_addh2(f, g), lw_addh2_host(f, g), lw_addh2_host(f, g));
     CASE2(lw_maxh2, (f, g));
+    uint32_t mask = (c & 1 ? LW_HALF_ONE_LOW : 0) | (c & 2 ? LW_HALF_ONE_HIGH : 0);
+    CASE(lw_maskaddh2(f, mask, g), lw_maskaddh2_host(f, mask, g), lw_maskaddh2_host(f, mask, g));
+    CASE(lw_maskadd_reluh2(f, mask, g), lw_maskadd_reluh2_host(f, mask, g), lw_maskadd_reluh2_host(f, mask, g));
+    CASE(lw_twice_low2(a), lw_pack2(lw_low2(a), lw_low2(a)), lw_pack2(lw_low2(a), lw_low2(a)));
+    CASE(lw_twice_high2(a), lw_pack2(lw_high2(a), lw_high2(a)), lw_pack2(lw_high2(a), lw_high2(a)));
+    CASE(lw_lows2(a, b), lw_pack2(lw_low2(a), lw_low2(b)), lw_pack2(lw_low2(a), lw_low2(b)));
+    CASE(lw_highs2(a, b), lw_pack2(lw_high2(a), lw_high2(b)), lw_pack2(lw_high2(a), lw_high2(b)));
     /* integers held in halves: sums that stay within +-2047 */
     int32_t u = (int32_t)(a % 2047) - 1023, v = (int32_t)(b % 2047) - 1023;
     uint32_t hu = lw_half_from_int(u), hv = lw_half_from_int(v);

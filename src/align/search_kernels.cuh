@@ -1,0 +1,382 @@
+/* search_kernels.cuh - the score kernel of the database search, one source for every arithmetic.
+ *
+ * A group of lanes holds the columns of a query, LW_SW_COLUMNS to a lane, in registers; the letters of the
+ * database stream through it, one row a step, each lane one row behind its left neighbour (a systolic array). Pairs
+ * of subjects follow each other without a pause: one separator row resets the state of a lane and hands
+ * its maximum to the right. With o = open + extend and everything at least 0:
+ *
+ *   H = max(H(diagonal) + s, E, F, 0)    E' = max(E - extend, H - o)    F' = max(F - extend, H - o)
+ *
+ * What is kept of H is G = H - o, which E and F need anyway; so the profile holds s + o. In the
+ * half-precision arithmetics the two additions (G + (s + o), H - o) run on the FMA pipe and the maxima on the ALU:
+ * 3 ALU operations a word, and half a one in every `EVERY`-th row for the running maximum.
+ *
+ * Bound of a maximum kept in every k-th row of a lane: below the best cell, F of the same column is H - o one row
+ * later and loses one extension a row, so the value kept is at least best - o - (k - 2) * extend. Rows
+ * of the slow path, which all separator rows take, are all kept, and F reaches the separator row. */
+#ifndef LW_SEARCH_KERNELS_CUH
+#define LW_SEARCH_KERNELS_CUH
+
+#include "align/search_kernels.h"
+#include "common/dpx.cuh"
+#include "common/warp.cuh"
+
+enum { LW_SW_FAST_OPEN = 12, LW_SW_FAST_EXTEND = 1 };
+
+/* Penalties in the form that the arithmetic wants. */
+typedef struct lw_sw_gap {
+    uint32_t open;   /* added to H: -(open + extend) */
+    uint32_t extend; /* added to E and F */
+    uint32_t drop;   /* added to F in a separator row: below 0 whatever F was */
+} lw_sw_gap;
+
+/* ---- the operations of each arithmetic ---------------------------------------------------------------------- */
+
+/* F - 60000 is below every threshold of halves; F >= 0 in 16 bits, so F - 32768 does not wrap; in 32
+ * bits the driver keeps scores below 2^30. */
+static const uint32_t LW_SW_DROP_REAL = 0xfb53fb53u, LW_SW_DROP_S16 = 0x80008000u, LW_SW_DROP_S32 = 0xc0000000u;
+
+template <int A> LW_DEVICE lw_sw_gap lw_sw_gaps(int32_t open_extend, int32_t extend)
+{
+    if (A == LW_SW_S32)
+        return {(uint32_t)-open_extend, (uint32_t)-extend, LW_SW_DROP_S32};
+    if (A == LW_SW_S16)
+        return {lw_pack2(-open_extend, -open_extend), lw_pack2(-extend, -extend), LW_SW_DROP_S16};
+    uint32_t open = lw_half_from_int(-open_extend) * 0x10001u, ext = lw_half_from_int(-extend) * 0x10001u;
+    return A == LW_SW_HALF ? lw_sw_gap{open, lw_pack2(-extend, -extend), LW_SW_DROP_S16} :
+                             lw_sw_gap{open, ext, LW_SW_DROP_REAL};
+}
+
+/* Mask of 0xffff halves -> what keeps or clears a half in lw_sw_masked(). */
+template <int A> LW_DEVICE uint32_t lw_sw_mask(uint32_t halves)
+{
+    return A == LW_SW_HALF || A == LW_SW_REAL ? halves & LW_HALF_ONES : halves;
+}
+
+/* value where the mask keeps, else 0; plus add, which is 0 where the mask keeps. */
+template <int A> LW_DEVICE uint32_t lw_sw_masked(uint32_t value, uint32_t mask, uint32_t add)
+{
+    return A == LW_SW_HALF || A == LW_SW_REAL ? lw_maskaddh2(value, mask, add) : (value & mask) | add;
+}
+
+/* value * keep + add, in the slow path. */
+template <int A> LW_DEVICE uint32_t lw_sw_kept_sum(uint32_t value, uint32_t mask, uint32_t add)
+{
+    if (A == LW_SW_HALF || A == LW_SW_REAL)
+        return lw_maskaddh2(value, mask, add);
+    return A == LW_SW_S16 ? lw_add2(value & mask, add) : (value & mask) + add;
+}
+
+template <int A> LW_DEVICE uint32_t lw_sw_sum(uint32_t a, uint32_t b)
+{
+    return A == LW_SW_S32 ? a + b : A == LW_SW_S16 ? lw_add2(a, b) : lw_addh2(a, b);
+}
+
+/* max(t, e, f, 0). REAL: its t is at least 0 already. */
+template <int A> LW_DEVICE uint32_t lw_sw_cell(uint32_t t, uint32_t e, uint32_t f)
+{
+    if (A == LW_SW_S32)
+        return (uint32_t)lw_max3_relu((int32_t)t, (int32_t)e, (int32_t)f);
+    if (A == LW_SW_REAL)
+        return lw_maxh2(lw_maxh2(t, e), f);
+    return lw_max3_relu2(t, e, f);
+}
+
+/* max(x - extend, g), floored at 0 where integers stand for halves. */
+template <int A> LW_DEVICE uint32_t lw_sw_extend(uint32_t x, uint32_t extend, uint32_t g)
+{
+    if (A == LW_SW_S32)
+        return (uint32_t)lw_addmax((int32_t)x, (int32_t)extend, (int32_t)g);
+    if (A == LW_SW_REAL)
+        return lw_maxh2(lw_addh2(x, extend), g);
+    return lw_addmax_relu2(x, extend, g);
+}
+
+template <int A> LW_DEVICE uint32_t lw_sw_max(uint32_t a, uint32_t b)
+{
+    return A == LW_SW_S32 ? (uint32_t)lw_max_host((int32_t)a, (int32_t)b) : A == LW_SW_REAL ? lw_maxh2(a, b) : lw_max2(a, b);
+}
+
+template <int A> LW_DEVICE uint32_t lw_sw_max3(uint32_t a, uint32_t b, uint32_t c)
+{
+    if (A == LW_SW_S32)
+        return (uint32_t)lw_max3((int32_t)a, (int32_t)b, (int32_t)c);
+    return A == LW_SW_REAL ? lw_maxh2(lw_maxh2(a, b), c) : lw_max3_2(a, b, c);
+}
+
+/* Diagonal + profile. word i of a quad holds, in TWO_QUERIES, column i of both queries; in TWO_SUBJECTS columns 2i and
+ * 2i + 1 of the query, against the letter of the first subject (a) and of the second (b). */
+template <int A, int FORM, bool FLOOR>
+LW_DEVICE uint32_t lw_sw_diagonal(uint32_t d, const uint32_t *a, const uint32_t *b, int i, uint32_t open)
+{
+    if (A == LW_SW_S32) { /* s alone, as s + o may pass 16 bits */
+        uint32_t s = (uint32_t)(i & 1 ? lw_high2(a[i / 2]) : lw_low2(a[i / 2]));
+        return FLOOR ? (uint32_t)lw_addmax((int32_t)d, (int32_t)s, 0) : d + s - open;
+    }
+    if (FORM == LW_SW_TWO_QUERIES) {
+        return FLOOR ? lw_maskadd_reluh2(d, LW_HALF_ONES, a[i]) : lw_sw_sum<A>(d, a[i]);
+    }
+    if (A == LW_SW_S16)
+        return lw_add2(d, i & 1 ? lw_highs2(a[i / 2], b[i / 2]) : lw_lows2(a[i / 2], b[i / 2]));
+    uint32_t x = i & 1 ? lw_twice_high2(a[i / 2]) : lw_twice_low2(a[i / 2]);
+    uint32_t y = i & 1 ? lw_twice_high2(b[i / 2]) : lw_twice_low2(b[i / 2]);
+    uint32_t t = lw_maskaddh2(x, LW_HALF_ONE_LOW, d);
+    return FLOOR ? lw_maskadd_reluh2(y, LW_HALF_ONE_HIGH, t) : lw_maskaddh2(y, LW_HALF_ONE_HIGH, t);
+}
+
+/* ---- one row of one lane ------------------------------------------------------------------------------------- */
+
+/* State of a lane between rows. */
+template <int C> struct lw_sw_state {
+    uint32_t g[C]; /* H - o of the row above; gapless: H */
+    uint32_t f[C];
+    uint32_t diagonal; /* G of the column to the left, in the row above */
+    uint32_t e;        /* leaves the last column */
+    uint32_t best;
+};
+
+/* MAX: keep the maximum in this row. SLOW: keep and drop may be those of a separator row. */
+template <int A, int FORM, bool GAPLESS, bool MAX, bool SLOW, int C>
+LW_DEVICE void lw_sw_row(lw_sw_state<C> &s, const uint4 *first, const uint4 *second, uint32_t e, lw_sw_gap gap,
+                         uint32_t keep, uint32_t drop)
+{
+    constexpr int W = LW_SW_QUAD_COLUMNS(FORM, A);
+    uint32_t d = s.diagonal, previous = 0;
+#pragma unroll
+    for (int quad = 0; quad < C / W; quad++) {
+        uint4 qa = first[quad * 32], qb = FORM == LW_SW_TWO_SUBJECTS ? second[quad * 32] : qa;
+        uint32_t a[4] = {qa.x, qa.y, qa.z, qa.w}, b[4] = {qb.x, qb.y, qb.z, qb.w};
+#pragma unroll
+        for (int i = 0; i < W; i++) {
+            int j = quad * W + i;
+            uint32_t h = lw_sw_diagonal<A, FORM, GAPLESS || A == LW_SW_REAL>(d, a, b, i, gap.open);
+            d = s.g[j];
+            if (GAPLESS) {
+                s.g[j] = SLOW ? lw_sw_masked<A>(h, keep, 0) : h;
+            } else {
+                h = lw_sw_cell<A>(h, e, s.f[j]);
+                uint32_t g = SLOW ? lw_sw_kept_sum<A>(h, keep, gap.open) : lw_sw_sum<A>(h, gap.open);
+                e = lw_sw_extend<A>(e, gap.extend, g);
+                s.f[j] = lw_sw_extend<A>(s.f[j], SLOW ? drop : gap.extend, g);
+                s.g[j] = g;
+            }
+            if (MAX && (j & 1))
+                s.best = lw_sw_max3<A>(s.best, previous, h);
+            previous = h;
+        }
+    }
+    s.e = e;
+}
+
+/* ---- the kernel ------------------------------------------------------------------------------------------------ */
+
+/* Two letters of a row, or one. The value is opaque, so that it stays in a register as a number. */
+template <int FORM> LW_DEVICE uint32_t lw_sw_letters(const uint8_t *row)
+{
+    return FORM == LW_SW_TWO_SUBJECTS ? lw_opaque(*(const uint16_t *)row) : lw_opaque(*row);
+}
+
+/* G and E that the previous pass left for a row; where a query begins with this pass, what lies left of it. */
+template <int FORM> LW_DEVICE uint2 lw_sw_border(const lw_sw_job &job, lw_sw_gap gap, uint32_t row, int half)
+{
+    uint2 v = job.border[FORM == LW_SW_TWO_SUBJECTS ? row : 2 * (int64_t)row + half];
+    return {(v.x & job.border_keep) | (gap.open & ~job.border_keep), v.y & job.border_keep};
+}
+
+template <int A, int FORM, int EVERY, bool GAPLESS, bool BORDER, bool FAST_GAPS>
+__global__ void __launch_bounds__(LW_SW_THREADS, 2) lw_sw_scores(const lw_sw_job *jobs)
+{
+#if LW_DPX_DEVICE
+    constexpr bool here = true;
+#else
+    constexpr bool here = A == LW_SW_S32 || (A == LW_SW_REAL && LW_HALF2_DEVICE);
+#endif
+    if constexpr (here) {
+        constexpr int C = LW_SW_COLUMNS;
+        constexpr bool two = FORM == LW_SW_TWO_SUBJECTS;
+        extern __shared__ uint4 profile[];
+        __shared__ lw_sw_job job;
+        __shared__ uint2 ring[BORDER ? LW_SW_WARPS * 8 * 4 : 1]; /* four rows of up to eight groups of a warp */
+        if (threadIdx.x == 0)
+            job = jobs[blockIdx.y];
+        __syncthreads();
+        const int group = job.group, n_groups = LW_WARP / group;
+        const int n_segments = *job.n_segments << (two ? 0 : 1);
+        const int n_items = (n_segments + n_groups - 1) / n_groups;
+        if ((int)blockIdx.x * LW_SW_WARPS >= n_items)
+            return;
+        const uint32_t letter_bytes = C * LW_WARP * 16 / LW_SW_QUAD_COLUMNS(FORM, A);
+        for (uint32_t i = threadIdx.x; i < job.n_letters * letter_bytes / 16; i += LW_SW_THREADS)
+            profile[i] = job.profile[i];
+        __syncthreads();
+
+        const int lane = lw_lane(), g_index = lane / group, g_lane = lane - g_index * group;
+        const lw_sw_gap gap = FAST_GAPS ? lw_sw_gaps<A>(LW_SW_FAST_OPEN, LW_SW_FAST_EXTEND) :
+                                          lw_sw_gaps<A>(job.open_extend, job.extend);
+        const uint32_t halves = job.lanes[lane].keep, keep = lw_sw_mask<A>(halves);
+        const uint32_t start_g = GAPLESS ? 0 : gap.open & ~halves;
+        const char *const base = (const char *)profile;
+        const uint32_t lane_bytes = 16 * (uint32_t)lane, per_letter = letter_bytes >> LW_SW_LETTER_SHIFT;
+        uint2 *const my_ring = &ring[BORDER ? ((threadIdx.x / LW_WARP) * 8 + (g_index & 7)) * 4 : 0];
+        for (;;) {
+            int item = 0;
+            if (lane == 0)
+                item = atomicAdd(job.counter, 1);
+            item = (int)lw_from_lane(LW_ALL_LANES, (uint32_t)item, 0, LW_WARP);
+            if (item >= n_items)
+                break;
+            int index = item * n_groups + g_index, half = 0;
+            const bool valid = g_index < n_groups && index < n_segments;
+            if (!valid)
+                index = 0;
+            if (!two) {
+                half = index & 1;
+                index >>= 1;
+            }
+            lw_sw_segment segment;
+            if (job.segments) {
+                segment = job.segments[index];
+            } else {
+                int k = job.chosen ? job.chosen[index] : index, pair = job.list[k];
+                segment.begin = job.first_row[pair];
+                segment.rows = (int)(job.first_row[pair + 1] - segment.begin) - 1;
+                segment.subject = k;
+                segment.n = 1;
+            }
+            const int last_row = segment.rows + 1; /* row 0 is the separator before, this the one after */
+            const int steps = lw_reduce_max_xor(LW_ALL_LANES, valid ? segment.rows + 1 + group : 0, LW_WARP);
+            int subject = segment.subject;
+            const uint8_t *rows = job.stream + ((int64_t)segment.begin - 1 - g_lane) * 2 + half;
+            lw_sw_state<C> s;
+#pragma unroll
+            for (int j = 0; j < C; j++) {
+                s.g[j] = GAPLESS ? 0 : gap.open;
+                s.f[j] = 0;
+            }
+            s.diagonal = GAPLESS ? 0 : gap.open;
+            s.e = s.best = 0;
+            uint32_t best_out = 0, left_g = start_g, left_e = 0, next[4];
+            uint2 fetched = {0, 0};
+            if (BORDER && job.reads_border && g_lane < 4)
+                fetched = lw_sw_border<FORM>(job, gap, segment.begin - 1 + g_lane, half);
+#pragma unroll
+            for (int r = 0; r < 4; r++)
+                next[r] = lw_sw_letters<FORM>(rows + 2 * r);
+            for (int t = 0; t < steps; t += 4) {
+                uint32_t now[4];
+                rows += 8;
+#pragma unroll
+                for (int r = 0; r < 4; r++) {
+                    now[r] = next[r];
+                    next[r] = lw_sw_letters<FORM>(rows + 2 * r);
+                }
+                if (BORDER && job.reads_border) {
+                    /* four lanes bring the border of these four rows to the group's first lane, and fetch
+                     * that of the next four */
+                    if (g_lane < 4) {
+                        my_ring[g_lane] = fetched;
+                        fetched = lw_sw_border<FORM>(job, gap, segment.begin - 1 + t + 4 + g_lane, half);
+                    }
+                    lw_warp_sync(LW_ALL_LANES);
+                }
+                bool slow = ((now[0] | now[1] | now[2] | now[3]) & LW_SW_SEPARATOR) || (unsigned)(g_lane - t) < 4u ||
+                            (unsigned)(last_row + g_lane - t) < 4u;
+                if (!lw_any(LW_ALL_LANES, slow)) {
+#pragma unroll
+                    for (int r = 0; r < 4; r++) {
+                        const uint4 *a = (const uint4 *)(base + (two ? now[r] & 0xff : now[r]) * per_letter + lane_bytes);
+                        const uint4 *b = two ? (const uint4 *)(base + (now[r] >> 8) * per_letter + lane_bytes) : a;
+                        if (BORDER && job.reads_border && g_lane == 0) {
+                            left_g = my_ring[r].x;
+                            left_e = my_ring[r].y;
+                        }
+                        uint32_t g = lw_sw_masked<A>(lw_from_below(LW_ALL_LANES, s.g[C - 1], 1, LW_WARP), keep, left_g);
+                        uint32_t e = GAPLESS ? 0 :
+                                     lw_sw_masked<A>(lw_from_below(LW_ALL_LANES, s.e, 1, LW_WARP), keep, left_e);
+                        if (r % EVERY == EVERY - 1)
+                            lw_sw_row<A, FORM, GAPLESS, true, false>(s, a, b, e, gap, 0, 0);
+                        else
+                            lw_sw_row<A, FORM, GAPLESS, false, false>(s, a, b, e, gap, 0, 0);
+                        s.diagonal = g;
+                        if (BORDER && job.writes_border && valid && g_lane == group - 1) {
+                            int at = t + r - g_lane;
+                            if (at >= 0 && at <= last_row) {
+                                int64_t row = (int64_t)segment.begin - 1 + at;
+                                job.border[two ? row : 2 * row + half] = uint2{s.g[C - 1], s.e};
+                            }
+                        }
+                    }
+                } else {
+                    uint32_t packed0 = now[0] | now[1] << 16, packed1 = now[2] | now[3] << 16;
+#pragma unroll 1
+                    for (int r = 0; r < 4; r++) {
+                        uint32_t c = packed0 & 0xffffu;
+                        packed0 = packed0 >> 16 | packed1 << 16;
+                        packed1 >>= 16;
+                        const bool separator = (c & LW_SW_SEPARATOR) || t + r == g_lane || t + r == last_row + g_lane;
+                        c &= 0xf8f8u;
+                        const uint4 *a = (const uint4 *)(base + (c & 0xff) * per_letter + lane_bytes);
+                        const uint4 *b = two ? (const uint4 *)(base + (c >> 8) * per_letter + lane_bytes) : a;
+                        if (BORDER && job.reads_border && g_lane == 0) {
+                            left_g = my_ring[r].x;
+                            left_e = my_ring[r].y;
+                        }
+                        uint32_t g = lw_sw_masked<A>(lw_from_below(LW_ALL_LANES, s.g[C - 1], 1, LW_WARP), keep, left_g);
+                        uint32_t e = GAPLESS ? 0 :
+                                     lw_sw_masked<A>(lw_from_below(LW_ALL_LANES, s.e, 1, LW_WARP), keep, left_e);
+                        uint32_t best_left = lw_from_below(LW_ALL_LANES, best_out, 1, LW_WARP) & halves;
+                        lw_sw_row<A, FORM, GAPLESS, true, true>(s, a, b, e, gap, separator ? 0 : lw_sw_mask<A>(LW_ALL_LANES),
+                                                                separator ? gap.drop : gap.extend);
+                        s.diagonal = g;
+                        if (BORDER && job.writes_border && valid && g_lane == group - 1) {
+                            int at = t + r - g_lane;
+                            if (at >= 0 && at <= last_row) {
+                                int64_t row = (int64_t)segment.begin - 1 + at;
+                                job.border[two ? row : 2 * row + half] = uint2{s.g[C - 1], s.e};
+                            }
+                        }
+                        if (separator && t + r <= g_lane) {
+                            subject = segment.subject; /* row 0; what came before was another segment's */
+                            s.best = 0;
+                        } else if (separator) {
+                            const bool counts = valid && subject < segment.subject + segment.n;
+                            const int at = two ? subject : 2 * subject + half;
+                            if (BORDER && counts && g_lane == 0 && job.reads_border)
+                                best_left |= job.carry[at] & job.border_keep;
+                            best_out = lw_sw_max<A>(s.best, best_left);
+                            s.best = 0;
+                            if (counts) {
+                                const lw_sw_lane *me = &job.lanes[lane];
+                                const int score = two ? 2 * subject : at;
+                                if (me->low >= 0)
+                                    job.scores[me->low + score] = A == LW_SW_S32 ? (int32_t)best_out : lw_low2(best_out);
+                                if (A != LW_SW_S32 && me->high >= 0)
+                                    job.scores[me->high + score] = lw_high2(best_out);
+                                if (BORDER && job.writes_border && g_lane == group - 1)
+                                    job.carry[at] = best_out;
+                            }
+                            subject++;
+                        }
+                    }
+                }
+                if (BORDER && job.reads_border)
+                    lw_warp_sync(LW_ALL_LANES);
+            }
+        }
+    }
+}
+
+/* Raises the kernel's shared memory and launches it. */
+template <int A, int FORM, int EVERY, bool GAPLESS, bool BORDER, bool FAST_GAPS>
+static cudaError_t lw_sw_go(const lw_sw_launch *l)
+{
+    size_t bytes = lw_sw_shared_bytes(FORM, A, l->n_letters);
+    void (*kernel)(const lw_sw_job *) = lw_sw_scores<A, FORM, EVERY, GAPLESS, BORDER, FAST_GAPS>;
+    cudaError_t code = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+    if (code != cudaSuccess)
+        return code;
+    kernel<<<dim3((unsigned)l->blocks, (unsigned)l->n_jobs), LW_SW_THREADS, bytes, l->stream>>>(l->jobs);
+    return cudaGetLastError();
+}
+
+#endif
