@@ -889,7 +889,7 @@ typedef struct unit_arrays {
 
 static size_t profile_vectors(const context *c, int form, int arithmetic)
 {
-    return lw_sw_shared_bytes(form, arithmetic, c->n_classes + 1) / sizeof(uint4);
+    return lw_sw_profile_bytes(form, arithmetic, c->n_classes + 1) / sizeof(uint4);
 }
 
 static size_t cut_arrays(const unit *u, char *at, unit_arrays *a)
@@ -979,11 +979,11 @@ static int write_jobs(writer *w, const lw_sw_program *p, int first_profile, cons
 }
 
 static cudaError_t launch(const unit *u, const unit_arrays *device, cudaStream_t stream, int arithmetic, int form, int every,
-                          bool gapless, bool border, int first_job, int n_jobs, int64_t items)
+                          bool gapless, int first_job, int n_jobs, int64_t items)
 {
     const context *c = u->c;
     int64_t blocks = (items + LW_SW_WARPS - 1) / LW_SW_WARPS, most = 2 * c->multiprocessors;
-    lw_sw_launch l = {arithmetic, form,   every, gapless, border, c->default_gaps, device->jobs + first_job, n_jobs,
+    lw_sw_launch l = {arithmetic, form,   every, gapless, c->default_gaps, device->jobs + first_job, n_jobs,
                       (int)(blocks < 1 ? 1 : blocks < most ? blocks : most), c->n_classes + 1, stream};
     return arithmetic == LW_SW_HALF || arithmetic == LW_SW_S16 ? lw_sw_launch_narrow(&l) : lw_sw_launch_wide(&l);
 }
@@ -999,12 +999,12 @@ static lw_status first_run(const unit *u, const unit_arrays *device, int long_jo
         LW_CUDA_TRY(err, what, cudaEventRecord(s->fork, s->stream));
         LW_CUDA_TRY(err, what, cudaStreamWaitEvent(s->aside, s->fork, 0));
         for (int i = 0; i < p->n_passes; i++)
-            LW_CUDA_TRY(err, what, launch(u, device, s->aside, u->arithmetic, p->form, 1, u->pack->filter, p->border,
+            LW_CUDA_TRY(err, what, launch(u, device, s->aside, u->arithmetic, p->form, 1, u->pack->filter,
                                           long_jobs + i, 1, (int64_t)u->list->n_long * spread / (32 / p->passes[i].group) + 1));
     }
     if (u->list->n_rest)
         for (int i = 0; i < p->n_passes; i++)
-            LW_CUDA_TRY(err, what, launch(u, device, s->stream, u->arithmetic, p->form, u->every, u->pack->filter, p->border,
+            LW_CUDA_TRY(err, what, launch(u, device, s->stream, u->arithmetic, p->form, u->every, u->pack->filter,
                                           rest_jobs + i, 1, (int64_t)u->list->n_rest * spread / (32 / p->passes[i].group) + 1));
     if (u->list->n_long) {
         LW_CUDA_TRY(err, what, cudaEventRecord(s->join, s->aside));
@@ -1028,12 +1028,12 @@ static lw_status run_again(const unit *u, const unit_arrays *device, int level, 
         }
     if (n_single) {
         int64_t share = (int64_t)4 * c->multiprocessors * LW_SW_WARPS / n_single + 1;
-        LW_CUDA_TRY(err, "scoring again", launch(u, device, u->s->stream, c->ladder[level], form, 1, false, false, first_single,
+        LW_CUDA_TRY(err, "scoring again", launch(u, device, u->s->stream, c->ladder[level], form, 1, false, first_single,
                                                  n_single, smaller(items, share)));
     }
     for (int i = 0; i < n; i++)
         for (int k = 0; u->again[i][level].n_passes > 1 && k < u->again[i][level].n_passes; k++)
-            LW_CUDA_TRY(err, "scoring again", launch(u, device, u->s->stream, c->ladder[level], form, 1, false, true,
+            LW_CUDA_TRY(err, "scoring again", launch(u, device, u->s->stream, c->ladder[level], form, 1, false,
                                                      first_job[i] + k, 1, items));
     return LW_OK;
 }

@@ -176,14 +176,21 @@ template <int FORM> LW_DEVICE uint32_t lw_sw_letters(const uint8_t *row)
     return FORM == LW_SW_TWO_SUBJECTS ? lw_opaque(*(const uint16_t *)row) : lw_opaque(*row);
 }
 
-/* G and E that the previous pass left for a row; where a query begins with this pass, what lies left of it. */
-template <int FORM> LW_DEVICE uint2 lw_sw_border(const lw_sw_job &job, lw_sw_gap gap, uint32_t row, int half)
+/* G and E that the previous pass left in row `row` of a segment; where a query begins with this pass, what lies left
+ * of it. */
+template <int FORM> LW_DEVICE uint2 lw_sw_border(const lw_sw_job &job, uint32_t start_g, const uint2 *border, int row)
 {
-    uint2 v = job.border[FORM == LW_SW_TWO_SUBJECTS ? row : 2 * (int64_t)row + half];
-    return {(v.x & job.border_keep) | (gap.open & ~job.border_keep), v.y & job.border_keep};
+    uint2 v = border[(FORM == LW_SW_TWO_SUBJECTS ? 1 : 2) * row];
+    return {(v.x & job.border_keep) | (start_g & ~job.border_keep), v.y & job.border_keep};
 }
 
-template <int A, int FORM, int EVERY, bool GAPLESS, bool BORDER, bool FAST_GAPS>
+/* What a lane needs at separators only: its subjects, and the maximum it hands to the right. */
+typedef struct lw_sw_tally {
+    int subject, first, end;
+    uint32_t best;
+} lw_sw_tally;
+
+template <int A, int FORM, int EVERY, bool GAPLESS, bool FAST_GAPS>
 __global__ void __launch_bounds__(LW_SW_THREADS, 2) lw_sw_scores(const lw_sw_job *jobs)
 {
 #if LW_DPX_DEVICE
@@ -196,7 +203,9 @@ __global__ void __launch_bounds__(LW_SW_THREADS, 2) lw_sw_scores(const lw_sw_job
         constexpr bool two = FORM == LW_SW_TWO_SUBJECTS;
         extern __shared__ uint4 profile[];
         __shared__ lw_sw_job job;
-        __shared__ uint2 ring[BORDER ? LW_SW_WARPS * 8 * 4 : 1]; /* four rows of up to eight groups of a warp */
+        __shared__ uint2 ring[LW_SW_WARPS * 8 * 4]; /* four rows of up to eight groups of a warp */
+        __shared__ uint2 starts[LW_SW_THREADS];
+        __shared__ lw_sw_tally tallies[1 + LW_SW_THREADS];
         if (threadIdx.x == 0)
             job = jobs[blockIdx.y];
         __syncthreads();
@@ -213,11 +222,21 @@ __global__ void __launch_bounds__(LW_SW_THREADS, 2) lw_sw_scores(const lw_sw_job
         const int lane = lw_lane(), g_index = lane / group, g_lane = lane - g_index * group;
         const lw_sw_gap gap = FAST_GAPS ? lw_sw_gaps<A>(LW_SW_FAST_OPEN, LW_SW_FAST_EXTEND) :
                                           lw_sw_gaps<A>(job.open_extend, job.extend);
-        const uint32_t halves = job.lanes[lane].keep, keep = lw_sw_mask<A>(halves);
-        const uint32_t start_g = GAPLESS ? 0 : gap.open & ~halves;
-        const char *const base = (const char *)profile;
-        const uint32_t lane_bytes = 16 * (uint32_t)lane, per_letter = letter_bytes >> LW_SW_LETTER_SHIFT;
-        uint2 *const my_ring = &ring[BORDER ? ((threadIdx.x / LW_WARP) * 8 + (g_index & 7)) * 4 : 0];
+        const uint32_t keep = lw_sw_mask<A>(job.lanes[lane].keep);
+        const char *const mine = (const char *)(profile + lane);
+        const uint32_t per_letter = lw_opaque(letter_bytes >> LW_SW_LETTER_SHIFT);
+        /* G and E left of the lane's first column, where nothing comes from the lane to the left: the border of the
+         * query, or what the previous pass left there. The latter stands in a ring that is read row by row. */
+        const bool reads = job.reads_border, writes = job.writes_border && g_lane == group - 1;
+        uint2 *const my_ring = &ring[((threadIdx.x / LW_WARP) * 8 + (g_index & 7)) * 4];
+        lw_sw_tally *const tally = &tallies[1 + threadIdx.x];
+        const uint2 *left = &starts[threadIdx.x];
+        const int left_step = reads && g_lane == 0 ? 1 : 0;
+        const uint32_t start_g = GAPLESS ? 0 : gap.open;
+        starts[threadIdx.x] = {start_g & ~job.lanes[lane].keep, 0};
+        lw_warp_sync(LW_ALL_LANES);
+        if (left_step)
+            left = my_ring;
         for (;;) {
             int item = 0;
             if (lane == 0)
@@ -245,66 +264,66 @@ __global__ void __launch_bounds__(LW_SW_THREADS, 2) lw_sw_scores(const lw_sw_job
             }
             const int last_row = segment.rows + 1; /* row 0 is the separator before, this the one after */
             const int steps = lw_reduce_max_xor(LW_ALL_LANES, valid ? segment.rows + 1 + group : 0, LW_WARP);
-            int subject = segment.subject;
+            tally->first = segment.subject;
+            tally->end = valid ? segment.subject + segment.n : segment.subject;
             const uint8_t *rows = job.stream + ((int64_t)segment.begin - 1 - g_lane) * 2 + half;
+            uint2 *border = job.border;
+            border += two ? segment.begin - 1 : 2 * ((int64_t)segment.begin - 1) + half;
             lw_sw_state<C> s;
 #pragma unroll
             for (int j = 0; j < C; j++) {
-                s.g[j] = GAPLESS ? 0 : gap.open;
+                s.g[j] = start_g;
                 s.f[j] = 0;
             }
-            s.diagonal = GAPLESS ? 0 : gap.open;
+            s.diagonal = start_g;
             s.e = s.best = 0;
-            uint32_t best_out = 0, left_g = start_g, left_e = 0, next[4];
+            uint32_t next[4];
             uint2 fetched = {0, 0};
-            if (BORDER && job.reads_border && g_lane < 4)
-                fetched = lw_sw_border<FORM>(job, gap, segment.begin - 1 + g_lane, half);
+            if (reads && g_lane < 4 && g_lane <= last_row)
+                fetched = lw_sw_border<FORM>(job, start_g, border, g_lane);
 #pragma unroll
             for (int r = 0; r < 4; r++)
                 next[r] = lw_sw_letters<FORM>(rows + 2 * r);
             for (int t = 0; t < steps; t += 4) {
+                /* a lane that is through stays where it is until all are */
+                const int left_over = last_row + g_lane - t;
                 uint32_t now[4];
-                rows += 8;
+                if (left_over >= 0)
+                    rows += 8;
 #pragma unroll
                 for (int r = 0; r < 4; r++) {
                     now[r] = next[r];
                     next[r] = lw_sw_letters<FORM>(rows + 2 * r);
                 }
-                if (BORDER && job.reads_border) {
+                if (reads) {
                     /* four lanes bring the border of these four rows to the group's first lane, and fetch
                      * that of the next four */
                     if (g_lane < 4) {
                         my_ring[g_lane] = fetched;
-                        fetched = lw_sw_border<FORM>(job, gap, segment.begin - 1 + t + 4 + g_lane, half);
+                        if (t + 4 + g_lane <= last_row)
+                            fetched = lw_sw_border<FORM>(job, start_g, border, t + 4 + g_lane);
                     }
                     lw_warp_sync(LW_ALL_LANES);
                 }
-                bool slow = ((now[0] | now[1] | now[2] | now[3]) & LW_SW_SEPARATOR) || (unsigned)(g_lane - t) < 4u ||
-                            (unsigned)(last_row + g_lane - t) < 4u;
+                const bool slow = left_over >= 0 && (((now[0] | now[1] | now[2] | now[3]) & LW_SW_SEPARATOR) ||
+                                                     (unsigned)(g_lane - t) < 4u || left_over < 4);
                 if (!lw_any(LW_ALL_LANES, slow)) {
+                    /* no row 0 and no last row here: all four rows are the segment's, or none */
+                    const bool hand_over = writes && tally->end > tally->first && t > g_lane && left_over >= 4;
 #pragma unroll
                     for (int r = 0; r < 4; r++) {
-                        const uint4 *a = (const uint4 *)(base + (two ? now[r] & 0xff : now[r]) * per_letter + lane_bytes);
-                        const uint4 *b = two ? (const uint4 *)(base + (now[r] >> 8) * per_letter + lane_bytes) : a;
-                        if (BORDER && job.reads_border && g_lane == 0) {
-                            left_g = my_ring[r].x;
-                            left_e = my_ring[r].y;
-                        }
-                        uint32_t g = lw_sw_masked<A>(lw_from_below(LW_ALL_LANES, s.g[C - 1], 1, LW_WARP), keep, left_g);
-                        uint32_t e = GAPLESS ? 0 :
-                                     lw_sw_masked<A>(lw_from_below(LW_ALL_LANES, s.e, 1, LW_WARP), keep, left_e);
-                        if (r % EVERY == EVERY - 1)
+                        const uint4 *a = (const uint4 *)(mine + (two ? now[r] & 0xff : now[r]) * per_letter);
+                        const uint4 *b = two ? (const uint4 *)(mine + (now[r] >> 8) * per_letter) : a;
+                        const uint2 l = left[r * left_step];
+                        uint32_t g = lw_sw_masked<A>(lw_from_below(LW_ALL_LANES, s.g[C - 1], 1, LW_WARP), keep, l.x);
+                        uint32_t e = GAPLESS ? 0 : lw_sw_masked<A>(lw_from_below(LW_ALL_LANES, s.e, 1, LW_WARP), keep, l.y);
+                        if (r % EVERY == (two ? 0 : EVERY - 1))
                             lw_sw_row<A, FORM, GAPLESS, true, false>(s, a, b, e, gap, 0, 0);
                         else
                             lw_sw_row<A, FORM, GAPLESS, false, false>(s, a, b, e, gap, 0, 0);
                         s.diagonal = g;
-                        if (BORDER && job.writes_border && valid && g_lane == group - 1) {
-                            int at = t + r - g_lane;
-                            if (at >= 0 && at <= last_row) {
-                                int64_t row = (int64_t)segment.begin - 1 + at;
-                                job.border[two ? row : 2 * row + half] = uint2{s.g[C - 1], s.e};
-                            }
-                        }
+                        if (hand_over)
+                            border[(two ? 1 : 2) * (t + r - g_lane)] = uint2{s.g[C - 1], s.e};
                     }
                 } else {
                     uint32_t packed0 = now[0] | now[1] << 16, packed1 = now[2] | now[3] << 16;
@@ -315,51 +334,46 @@ __global__ void __launch_bounds__(LW_SW_THREADS, 2) lw_sw_scores(const lw_sw_job
                         packed1 >>= 16;
                         const bool separator = (c & LW_SW_SEPARATOR) || t + r == g_lane || t + r == last_row + g_lane;
                         c &= 0xf8f8u;
-                        const uint4 *a = (const uint4 *)(base + (c & 0xff) * per_letter + lane_bytes);
-                        const uint4 *b = two ? (const uint4 *)(base + (c >> 8) * per_letter + lane_bytes) : a;
-                        if (BORDER && job.reads_border && g_lane == 0) {
-                            left_g = my_ring[r].x;
-                            left_e = my_ring[r].y;
-                        }
-                        uint32_t g = lw_sw_masked<A>(lw_from_below(LW_ALL_LANES, s.g[C - 1], 1, LW_WARP), keep, left_g);
-                        uint32_t e = GAPLESS ? 0 :
-                                     lw_sw_masked<A>(lw_from_below(LW_ALL_LANES, s.e, 1, LW_WARP), keep, left_e);
-                        uint32_t best_left = lw_from_below(LW_ALL_LANES, best_out, 1, LW_WARP) & halves;
+                        const uint4 *a = (const uint4 *)(mine + (c & 0xff) * per_letter);
+                        const uint4 *b = two ? (const uint4 *)(mine + (c >> 8) * per_letter) : a;
+                        const uint2 l = left[r * left_step];
+                        uint32_t g = lw_sw_masked<A>(lw_from_below(LW_ALL_LANES, s.g[C - 1], 1, LW_WARP), keep, l.x);
+                        uint32_t e = GAPLESS ? 0 : lw_sw_masked<A>(lw_from_below(LW_ALL_LANES, s.e, 1, LW_WARP), keep, l.y);
+                        lw_warp_sync(LW_ALL_LANES);
+                        uint32_t best_left = tally[-1].best & job.lanes[lane].keep;
+                        lw_warp_sync(LW_ALL_LANES);
                         lw_sw_row<A, FORM, GAPLESS, true, true>(s, a, b, e, gap, separator ? 0 : lw_sw_mask<A>(LW_ALL_LANES),
                                                                 separator ? gap.drop : gap.extend);
                         s.diagonal = g;
-                        if (BORDER && job.writes_border && valid && g_lane == group - 1) {
-                            int at = t + r - g_lane;
-                            if (at >= 0 && at <= last_row) {
-                                int64_t row = (int64_t)segment.begin - 1 + at;
-                                job.border[two ? row : 2 * row + half] = uint2{s.g[C - 1], s.e};
-                            }
-                        }
-                        if (separator && t + r <= g_lane) {
-                            subject = segment.subject; /* row 0; what came before was another segment's */
+                        const int at_row = t + r - g_lane;
+                        if (writes && tally->end > tally->first && at_row >= 0 && at_row <= last_row)
+                            border[(two ? 1 : 2) * at_row] = uint2{s.g[C - 1], s.e};
+                        if (separator && at_row <= 0) {
+                            tally->subject = tally->first; /* row 0; what came before was another segment's */
                             s.best = 0;
                         } else if (separator) {
-                            const bool counts = valid && subject < segment.subject + segment.n;
+                            const int subject = tally->subject++;
+                            const bool counts = subject < tally->end;
                             const int at = two ? subject : 2 * subject + half;
-                            if (BORDER && counts && g_lane == 0 && job.reads_border)
+                            if (reads && counts && g_lane == 0)
                                 best_left |= job.carry[at] & job.border_keep;
-                            best_out = lw_sw_max<A>(s.best, best_left);
+                            const uint32_t best = lw_sw_max<A>(s.best, best_left);
+                            tally->best = best;
                             s.best = 0;
                             if (counts) {
                                 const lw_sw_lane *me = &job.lanes[lane];
                                 const int score = two ? 2 * subject : at;
                                 if (me->low >= 0)
-                                    job.scores[me->low + score] = A == LW_SW_S32 ? (int32_t)best_out : lw_low2(best_out);
+                                    job.scores[me->low + score] = A == LW_SW_S32 ? (int32_t)best : lw_low2(best);
                                 if (A != LW_SW_S32 && me->high >= 0)
-                                    job.scores[me->high + score] = lw_high2(best_out);
-                                if (BORDER && job.writes_border && g_lane == group - 1)
-                                    job.carry[at] = best_out;
+                                    job.scores[me->high + score] = lw_high2(best);
+                                if (writes)
+                                    job.carry[at] = best;
                             }
-                            subject++;
                         }
                     }
                 }
-                if (BORDER && job.reads_border)
+                if (reads)
                     lw_warp_sync(LW_ALL_LANES);
             }
         }
@@ -367,11 +381,11 @@ __global__ void __launch_bounds__(LW_SW_THREADS, 2) lw_sw_scores(const lw_sw_job
 }
 
 /* Raises the kernel's shared memory and launches it. */
-template <int A, int FORM, int EVERY, bool GAPLESS, bool BORDER, bool FAST_GAPS>
+template <int A, int FORM, int EVERY, bool GAPLESS, bool FAST_GAPS>
 static cudaError_t lw_sw_go(const lw_sw_launch *l)
 {
     size_t bytes = lw_sw_shared_bytes(FORM, A, l->n_letters);
-    void (*kernel)(const lw_sw_job *) = lw_sw_scores<A, FORM, EVERY, GAPLESS, BORDER, FAST_GAPS>;
+    void (*kernel)(const lw_sw_job *) = lw_sw_scores<A, FORM, EVERY, GAPLESS, FAST_GAPS>;
     cudaError_t code = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
     if (code != cudaSuccess)
         return code;

@@ -72,7 +72,6 @@ enum { LW_SW_EVERY = 4 };
 typedef struct lw_sw_launch {
     int arithmetic, form, every;
     bool gapless;
-    bool border;        /* some job reads or writes a border */
     bool default_gaps;  /* 11 + 1: penalties are immediate operands */
     const lw_sw_job *jobs;
     int n_jobs;
@@ -85,12 +84,21 @@ typedef struct lw_sw_launch {
  * of two queries. */
 #define LW_SW_QUAD_COLUMNS(form, arithmetic) ((form) == LW_SW_TWO_SUBJECTS || (arithmetic) == LW_SW_S32 ? 8 : 4)
 
-/* Bytes of shared memory of one block: the profile, and at most LW_SW_STATIC_BYTES more. */
-enum { LW_SW_STATIC_BYTES = 3072 };
-static inline size_t lw_sw_shared_bytes(int form, int arithmetic, int n_letters)
+/* Bytes of a profile, and of the shared memory of one block that the launch asks for: a lane that is through may look
+ * up a separator's letter in the fast path, LW_SW_SEPARATOR of 8 parts of a letter past the last one. */
+static inline size_t lw_sw_profile_bytes(int form, int arithmetic, int n_letters)
 {
     return (size_t)n_letters * LW_SW_COLUMNS * 32 * 16 / LW_SW_QUAD_COLUMNS(form, arithmetic);
 }
+
+static inline size_t lw_sw_shared_bytes(int form, int arithmetic, int n_letters)
+{
+    return lw_sw_profile_bytes(form, arithmetic, n_letters) +
+           lw_sw_profile_bytes(form, arithmetic, LW_SW_SEPARATOR) / (1 << LW_SW_LETTER_SHIFT);
+}
+
+/* What a block has beside that, at most. */
+enum { LW_SW_STATIC_BYTES = 8704 };
 
 #ifdef __cplusplus
 extern "C" {

@@ -411,6 +411,40 @@ Test(search, outlier_and_streaming)
     set_free(&queries), set_free(&subjects);
 }
 
+/* Queries that no kernel takes in one go, alone and beside short ones; few of many subjects are wanted. */
+Test(search, long_queries)
+{
+    uint64_t state = 19;
+    static const int32_t lengths[] = {1023, 1025, 1600, 2049, 70, 33, 1};
+    enum { N = sizeof lengths / sizeof *lengths };
+    search_set queries = {0}, subjects = {0};
+    for (int i = 0; i < N; i++)
+        add_random(&queries, &state, lengths[i]);
+    for (int i = 0; i < 180; i++)
+        add_random(&subjects, &state, 20 + set_random_length(&state, 500) / 2);
+    for (int i = 0; i < 14; i++)
+        add_relative(&subjects, &queries, i % N, &state, 0.03 * i);
+    lw_scoring scoring;
+    protein_scoring(&scoring, 11, 1);
+    question q = {.what = "long queries",
+                  .scoring = &scoring,
+                  .queries = &queries,
+                  .subjects = &subjects,
+                  .top_n = 7,
+                  .min_score = 1};
+    compare_rows(&q);
+    for (int i = 0; i < 4; i++) {
+        search_set one = {0};
+        set_add(&one, queries.codes + queries.start[i], queries.len[i]);
+        q.queries = &one;
+        q.what = "one long query";
+        q.filter = i == 2 ? 40 : 0;
+        compare_rows(&q);
+        set_free(&one);
+    }
+    set_free(&queries), set_free(&subjects);
+}
+
 /* ---- the collection of real proteins --------------------------------------------------------------------
  */
 
