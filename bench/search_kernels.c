@@ -1,5 +1,6 @@
-/* search_kernels.c - the CUDA rows of the search alone: a generated database of Swiss-Prot's shape on the device,
- * queries of 64 to 4096 letters, answers compared with a plain recurrence first, then medians of times.
+/* search_kernels.c - the CUDA rows of the search alone: a generated database of Swiss-Prot's shape on the
+ * device, queries of 64 to 4096 letters, answers compared with a plain recurrence first, then medians of
+ * times.
  *
  *   search_kernels [ROW [MILLION_RESIDUES [check|time]]]        default: cuda-dpx 200 */
 #include <math.h>
@@ -59,8 +60,8 @@ static int longer_first(const void *x, const void *y)
     return *(const int32_t *)y - *(const int32_t *)x;
 }
 
-/* Lengths: log-normal around 294 and a thin power-law tail, one of LONGEST; a mutated copy of a query in place of
- * some sequences of at least its length. */
+/* Lengths: log-normal around 294 and a thin power-law tail, one of LONGEST; a mutated copy of a query in
+ * place of some sequences of at least its length. */
 static void make_database(set *s, double letters, uint8_t *const *queries)
 {
     uint64_t state = 88172645463325252u;
@@ -69,7 +70,8 @@ static void make_database(set *s, double letters, uint8_t *const *queries)
     s->len[n++] = LONGEST;
     total = LONGEST;
     while ((double)total < letters && n < capacity) {
-        double x = exp(log(294.0) + 0.605 * sqrt(-2 * log(uniform(&state))) * cos(6.283185307 * uniform(&state)));
+        double x =
+            exp(log(294.0) + 0.605 * sqrt(-2 * log(uniform(&state))) * cos(6.283185307 * uniform(&state)));
         if (uniform(&state) < 0.0015)
             x = 2500 * pow(uniform(&state), -1 / 1.9);
         if (x < 2 || x > LONGEST)
@@ -84,7 +86,8 @@ static void make_database(set *s, double letters, uint8_t *const *queries)
     int64_t at = 0;
     for (int64_t i = 0; i < n; i++) {
         s->start[i] = at;
-        s->order[i] = (int32_t)((i * 7919) % n); /* n and 7919 have no common factor, or the next line fails */
+        s->order[i] =
+            (int32_t)((i * 7919) % n); /* n and 7919 have no common factor, or the next line fails */
         at += s->len[i];
     }
     if (n % 7919 == 0)
@@ -99,8 +102,14 @@ static void make_database(set *s, double letters, uint8_t *const *queries)
                 if (uniform(&state) > 0.02 + 0.1 * k)
                     s->codes[s->start[i] + j] = queries[q][j];
         }
-    s->view = (lw_database_view){.n = n, .letters = total, .n_codes = 20, .codes = s->codes, .start = s->start,
-                                 .len = s->len, .order = s->order, .packed = true};
+    s->view = (lw_database_view){.n = n,
+                                 .letters = total,
+                                 .n_codes = 20,
+                                 .codes = s->codes,
+                                 .start = s->start,
+                                 .len = s->len,
+                                 .order = s->order,
+                                 .packed = true};
 }
 
 static int32_t plain_score(const lw_scoring *sc, const uint8_t *q, int32_t m, const uint8_t *t, int32_t n)
@@ -148,11 +157,13 @@ static void *check_worker(void *arg)
         if (i >= c->n_hits + c->sample)
             return NULL;
         int64_t subject = i < c->n_hits ? c->hits[i].subject : (i - c->n_hits) * (c->s->view.n / c->sample);
-        int32_t score = plain_score(c->sc, c->query, c->m, c->s->codes + c->s->start[subject], c->s->len[subject]);
+        int32_t score =
+            plain_score(c->sc, c->query, c->m, c->s->codes + c->s->start[subject], c->s->len[subject]);
         bool wrong = i < c->n_hits && score != c->hits[i].score;
         if (i >= c->n_hits && c->n_hits == c->top_n) {
             lw_search_hit last = c->hits[c->n_hits - 1];
-            bool belongs = score > last.score || (score == last.score && c->s->order[subject] <= c->s->order[last.subject]);
+            bool belongs = score > last.score ||
+                           (score == last.score && c->s->order[subject] <= c->s->order[last.subject]);
             bool there = false;
             for (int32_t k = 0; k < c->n_hits; k++)
                 there = there || c->hits[k].subject == subject;
@@ -161,8 +172,8 @@ static void *check_worker(void *arg)
         if (wrong) {
             pthread_mutex_lock(&c->lock);
             if (c->bad++ < 3)
-                printf("  WRONG: query of %d, subject %lld of %d letters, score %d, said %d\n", c->m, (long long)subject,
-                       c->s->len[subject], score, i < c->n_hits ? c->hits[i].score : -1);
+                printf("  WRONG: query of %d, subject %lld of %d letters, score %d, said %d\n", c->m,
+                       (long long)subject, c->s->len[subject], score, i < c->n_hits ? c->hits[i].score : -1);
             pthread_mutex_unlock(&c->lock);
         }
     }
@@ -184,7 +195,8 @@ static int ascending(const void *x, const void *y)
     return *(const double *)x < *(const double *)y ? -1 : 1;
 }
 
-static void time_queries(run *r, int n, uint8_t *const *query, const int32_t *len, int32_t min_score, int times)
+static void time_queries(run *r, int n, uint8_t *const *query, const int32_t *len, int32_t min_score,
+                         int times)
 {
     int64_t letters = 0, *start = malloc((size_t)n * sizeof *start);
     for (int i = 0; i < n; i++)
@@ -199,7 +211,8 @@ static void time_queries(run *r, int n, uint8_t *const *query, const int32_t *le
         least[i] = min_score;
     }
     lw_seqs queries = {n, codes, start, len};
-    lw_search_request request = {.queries = &queries, .min_score = least, .top_n = r->top_n, .counts = &r->counts};
+    lw_search_request request = {
+        .queries = &queries, .min_score = least, .top_n = r->top_n, .counts = &r->counts};
     lw_search_result result = {r->hits, r->top_n, r->n_hits};
     double took[9], busy[9];
     for (int i = -1; i < times; i++) {
@@ -225,8 +238,9 @@ static void time_queries(run *r, int n, uint8_t *const *query, const int32_t *le
 static void report(const run *r, const char *what)
 {
     double cells = (double)r->counts.cells;
-    printf("%-28s %9.3f ms  %6.3f TCUPS  (device %9.3f ms, %6.3f; %5.2f cells/clk/SM at 1.98 GHz, 132 SM)  rescued %lld\n", what,
-           1e3 * r->median, 1e-12 * cells / r->median, 1e3 * r->busy, 1e-12 * cells / r->busy,
+    printf("%-28s %9.3f ms  %6.3f TCUPS  (device %9.3f ms, %6.3f; %5.2f cells/clk/SM at 1.98 GHz, 132 SM)  "
+           "rescued %lld\n",
+           what, 1e3 * r->median, 1e-12 * cells / r->median, 1e3 * r->busy, 1e-12 * cells / r->busy,
            cells / r->busy / 1.98e9 / 132, (long long)r->counts.rescued);
     fflush(stdout);
 }
@@ -235,8 +249,14 @@ static int check_hits(const run *r, const lw_scoring *sc, int n, uint8_t *const 
 {
     int bad = 0;
     for (int q = 0; q < n; q++) {
-        check c = {.s = r->s, .sc = sc, .query = query[q], .m = len[q], .n_hits = r->n_hits[q], .top_n = r->top_n,
-                   .hits = r->hits + (int64_t)q * r->top_n, .sample = 2000000 / len[q] + 100};
+        check c = {.s = r->s,
+                   .sc = sc,
+                   .query = query[q],
+                   .m = len[q],
+                   .n_hits = r->n_hits[q],
+                   .top_n = r->top_n,
+                   .hits = r->hits + (int64_t)q * r->top_n,
+                   .sample = 2000000 / len[q] + 100};
         pthread_mutex_init(&c.lock, NULL);
         pthread_t threads[64];
         int n_threads = (int)sysconf(_SC_NPROCESSORS_ONLN);
@@ -273,7 +293,8 @@ int main(int argc, char **argv)
     set s;
     from = seconds();
     make_database(&s, letters, queries);
-    printf("%lld sequences, %lld residues, made in %.1f s\n", (long long)s.view.n, (long long)s.view.letters, seconds() - from);
+    printf("%lld sequences, %lld residues, made in %.1f s\n", (long long)s.view.n, (long long)s.view.letters,
+           seconds() - from);
     lw_scoring letters_scoring, scoring;
     lw_error err = {0};
     if (lw_scoring_matrix(&letters_scoring, "BLOSUM62", LW_PROTEIN, 11, 1, &err) != LW_OK)

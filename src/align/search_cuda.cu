@@ -1,14 +1,15 @@
-/* search_cuda.cu - the database search on a CUDA device: memory, chunks of the database, and the order of steps.
+/* search_cuda.cu - the database search on a CUDA device: memory, chunks of the database, and the order of
+ * steps.
  *
- * The database is cut into chunks that fit the device; chunks stay there when all fit, else two places take turns
- * and the next chunk travels while this one is searched. Queries are grouped into packs; a pack against a chunk is a
- * unit of work, of which LW_SW_SLOTS are in flight. A unit runs without waiting for the host:
+ * The database is cut into chunks that fit the device; chunks stay there when all fit, else two places take
+ * turns and the next chunk travels while this one is searched. Queries are grouped into packs; a pack against
+ * a chunk is a unit of work, of which LW_SW_SLOTS are in flight. A unit runs without waiting for the host:
  *
- *   first run    all pairs of subjects, in the first arithmetic of the policy's ladder. With DPX its scores are
- *                bounds from below (see search_kernels.cuh), but exact for long subjects;
- *   select       pairs whose bound reaches the top_n-th best or the least score;
- *   second runs  those again, exactly; what a narrow type cannot hold, again in the next arithmetic of the ladder;
- *   hits         the best top_n of the unit, which the host merges with those of the other chunks. */
+ *   first run    all pairs of subjects, in the first arithmetic of the policy's ladder. With DPX its scores
+ * are bounds from below (see search_kernels.cuh), but exact for long subjects; select       pairs whose bound
+ * reaches the top_n-th best or the least score; second runs  those again, exactly; what a narrow type cannot
+ * hold, again in the next arithmetic of the ladder; hits         the best top_n of the unit, which the host
+ * merges with those of the other chunks. */
 #include "align/search_cuda.h"
 
 #include <stdlib.h>
@@ -20,7 +21,8 @@
 #include "align/search_tuning.h"
 #include "common/cuda_check.h"
 
-/* ---- memory --------------------------------------------------------------------------------------------------- */
+/* ---- memory
+ * --------------------------------------------------------------------------------------------------- */
 
 typedef struct buffer {
     char *at;
@@ -65,7 +67,8 @@ template <typename T> static T *cut(cutter *c, T *, size_t n)
     return c->at ? (T *)(c->at + from) : NULL;
 }
 
-/* ---- context ---------------------------------------------------------------------------------------------------- */
+/* ---- context
+ * ---------------------------------------------------------------------------------------------------- */
 
 enum { MAX_LISTS = 8, LONG_COUNT = 0, REST_COUNT = 1 };
 
@@ -180,9 +183,10 @@ static int32_t first_run_bound(const context *c)
     return c->open_extend + (LW_SW_EVERY - 2) * c->extend;
 }
 
-/* The arithmetics of a policy that fit the scores. A type that holds 0 .. capacity - 1 is right as long as all H
- * stay below its limit: the first H to reach the limit comes from one below it, so it is at most limit - 1 +
- * max_score = capacity - 1 and is seen. Differences: |G| <= open_extend, |G + s'| <= |min_score| or capacity. */
+/* The arithmetics of a policy that fit the scores. A type that holds 0 .. capacity - 1 is right as long as
+ * all H stay below its limit: the first H to reach the limit comes from one below it, so it is at most limit
+ * - 1 + max_score = capacity - 1 and is seen. Differences: |G| <= open_extend, |G + s'| <= |min_score| or
+ * capacity. */
 static void make_ladder(context *c, int policy)
 {
     const lw_scoring *sc = c->setup.scoring;
@@ -232,7 +236,8 @@ static lw_status make_chunks(context *c, lw_error *err)
             i += m;
         }
         if (k.rows >= INT32_MAX || k.letters >= UINT32_MAX)
-            return lw_fail(err, LW_E_RANGE, "a sequence of %d letters is too long for the GPU search: use --backend cpu",
+            return lw_fail(err, LW_E_RANGE,
+                           "a sequence of %d letters is too long for the GPU search: use --backend cpu",
                            db->len[k.first]);
         if (c->n_chunks == capacity) {
             capacity = 2 * capacity + 4;
@@ -330,8 +335,10 @@ static lw_status open_context(context *c, int policy, lw_error *err)
 {
     int device = c->setup.device;
     LW_CUDA_TRY(err, "choosing the device", cudaSetDevice(device));
-    LW_CUDA_TRY(err, "asking the device", cudaDeviceGetAttribute(&c->multiprocessors, cudaDevAttrMultiProcessorCount, device));
-    LW_CUDA_TRY(err, "asking the device", cudaDeviceGetAttribute(&c->shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+    LW_CUDA_TRY(err, "asking the device",
+                cudaDeviceGetAttribute(&c->multiprocessors, cudaDevAttrMultiProcessorCount, device));
+    LW_CUDA_TRY(err, "asking the device",
+                cudaDeviceGetAttribute(&c->shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
     size_t free_bytes, total_bytes;
     LW_CUDA_TRY(err, "asking for free memory", cudaMemGetInfo(&free_bytes, &total_bytes));
     c->budget = (int64_t)free_bytes - LW_SW_RESERVE;
@@ -360,14 +367,16 @@ static lw_status open_context(context *c, int policy, lw_error *err)
     cutter tables = {c->tables.at, 0};
     c->device_class_of = cut(&tables, (uint8_t *)0, 256);
     c->device_scores = cut(&tables, (int16_t *)0, sizeof c->class_scores / 2);
-    LW_CUDA_TRY(err, "copying scores", cudaMemcpy(c->device_class_of, c->class_of, 256, cudaMemcpyHostToDevice));
     LW_CUDA_TRY(err, "copying scores",
-                cudaMemcpy(c->device_scores, c->class_scores, sizeof c->class_scores, cudaMemcpyHostToDevice));
+                cudaMemcpy(c->device_class_of, c->class_of, 256, cudaMemcpyHostToDevice));
+    LW_CUDA_TRY(
+        err, "copying scores",
+        cudaMemcpy(c->device_scores, c->class_scores, sizeof c->class_scores, cudaMemcpyHostToDevice));
     return LW_OK;
 }
 
-extern "C" lw_status lw_search_cuda_open(const lw_search_backend *self, void **out, const lw_search_setup *setup,
-                                         lw_error *err)
+extern "C" lw_status lw_search_cuda_open(const lw_search_backend *self, void **out,
+                                         const lw_search_setup *setup, lw_error *err)
 {
     context *c = (context *)calloc(1, sizeof *c);
     if (!c)
@@ -382,7 +391,8 @@ extern "C" lw_status lw_search_cuda_open(const lw_search_backend *self, void **o
     return LW_OK;
 }
 
-/* ---- the database on the device ----------------------------------------------------------------------------- */
+/* ---- the database on the device
+ * ----------------------------------------------------------------------------- */
 
 typedef struct copy_task {
     char *to;
@@ -413,8 +423,10 @@ static lw_status upload_letters(context *c, const chunk *k, lw_error *err)
         int64_t filled = 0;
         if (db->packed) {
             filled = k->letters - sent < LW_SW_STAGING ? k->letters - sent : LW_SW_STAGING;
-            copy_task task = {c->staging[b].at, (const char *)db->codes + db->start[k->first] + sent, (size_t)filled};
-            LW_TRY(lw_pool_for(c->setup.pool, (filled + (int64_t)COPY_PIECE - 1) / (int64_t)COPY_PIECE, copy_piece, &task, err));
+            copy_task task = {c->staging[b].at, (const char *)db->codes + db->start[k->first] + sent,
+                              (size_t)filled};
+            LW_TRY(lw_pool_for(c->setup.pool, (filled + (int64_t)COPY_PIECE - 1) / (int64_t)COPY_PIECE,
+                               copy_piece, &task, err));
         } else {
             while (filled < LW_SW_STAGING && subject < k->first + k->n) {
                 int64_t left = db->len[subject] - within, room = LW_SW_STAGING - filled;
@@ -429,7 +441,8 @@ static lw_status upload_letters(context *c, const chunk *k, lw_error *err)
             }
         }
         LW_CUDA_TRY(err, "copying the database",
-                    cudaMemcpyAsync(c->raw.at + sent, c->staging[b].at, (size_t)filled, cudaMemcpyHostToDevice, c->upload));
+                    cudaMemcpyAsync(c->raw.at + sent, c->staging[b].at, (size_t)filled,
+                                    cudaMemcpyHostToDevice, c->upload));
         LW_CUDA_TRY(err, "copying the database", cudaEventRecord(c->staged[b], c->upload));
         sent += filled;
     }
@@ -480,7 +493,8 @@ static lw_status fetch_chunk(context *c, int64_t index, place **out, lw_error *e
     for (int s = 0; s < LW_SW_SLOTS; s++)
         LW_CUDA_TRY_END(err, "copying the database", cudaStreamWaitEvent(c->upload, p->used[s], 0));
     {
-        /* starts and lengths share the raw buffer's neighbour: they are needed only until the rows are made */
+        /* starts and lengths share the raw buffer's neighbour: they are needed only until the rows are made
+         */
         size_t raw = ((size_t)k->letters + 256) & ~(size_t)255;
         if (c->raw.bytes < raw + 8 * (size_t)k->n + 512)
             LW_CUDA_TRY_END(err, "waiting for the device", cudaStreamSynchronize(c->upload));
@@ -489,14 +503,22 @@ static lw_status fetch_chunk(context *c, int64_t index, place **out, lw_error *e
         int32_t *device_len = (int32_t *)(device_start + k->n);
         const char *what = "copying the database";
         LW_TRY_END(upload_letters(c, k, err));
-        LW_CUDA_TRY_END(err, what, cudaMemcpyAsync(device_start, start, (size_t)k->n * 4, cudaMemcpyHostToDevice, c->upload));
-        LW_CUDA_TRY_END(err, what, cudaMemcpyAsync(device_len, db->len + k->first, (size_t)k->n * 4, cudaMemcpyHostToDevice,
-                                                   c->upload));
-        LW_CUDA_TRY_END(err, what, cudaMemcpyAsync(p->first_row, p->host_first_row, ((size_t)k->n_pairs + 1) * 4,
-                                                   cudaMemcpyHostToDevice, c->upload));
-        LW_CUDA_TRY_END(err, what, cudaMemsetAsync(p->stream, c->n_classes << LW_SW_LETTER_SHIFT, 2 * (size_t)k->rows, c->upload));
-        LW_CUDA_TRY_END(err, what, lw_sw_make_rows(p->stream, (const uint8_t *)c->raw.at, device_start, device_len,
-                                                   (int32_t)k->n, p->first_row, c->device_class_of, c->n_classes, c->upload));
+        LW_CUDA_TRY_END(
+            err, what,
+            cudaMemcpyAsync(device_start, start, (size_t)k->n * 4, cudaMemcpyHostToDevice, c->upload));
+        LW_CUDA_TRY_END(err, what,
+                        cudaMemcpyAsync(device_len, db->len + k->first, (size_t)k->n * 4,
+                                        cudaMemcpyHostToDevice, c->upload));
+        LW_CUDA_TRY_END(err, what,
+                        cudaMemcpyAsync(p->first_row, p->host_first_row, ((size_t)k->n_pairs + 1) * 4,
+                                        cudaMemcpyHostToDevice, c->upload));
+        LW_CUDA_TRY_END(
+            err, what,
+            cudaMemsetAsync(p->stream, c->n_classes << LW_SW_LETTER_SHIFT, 2 * (size_t)k->rows, c->upload));
+        LW_CUDA_TRY_END(err, what,
+                        lw_sw_make_rows(p->stream, (const uint8_t *)c->raw.at, device_start, device_len,
+                                        (int32_t)k->n, p->first_row, c->device_class_of, c->n_classes,
+                                        c->upload));
         LW_CUDA_TRY_END(err, what, cudaEventRecord(p->ready, c->upload));
     }
     p->chunk = index;
@@ -510,8 +532,8 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Fills list->segments. Long subjects are cut into pieces that overlap by `overlap` rows, enough to hold every
- * alignment that ends in the new part of a piece. */
+/* Fills list->segments. Long subjects are cut into pieces that overlap by `overlap` rows, enough to hold
+ * every alignment that ends in the new part of a piece. */
 static lw_status fill_list(context *c, const place *p, const chunk *k, segment_list *list, lw_error *err)
 {
     const int32_t *len = c->setup.database->len + k->first;
@@ -541,7 +563,8 @@ static lw_status fill_list(context *c, const place *p, const chunk *k, segment_l
             *fold = {i, (int32_t)(k->n_pairs + n_pieces), 0};
             for (int64_t a = 0; a < len[2 * i]; a += fresh, n_pieces++, fold->n++) {
                 int64_t from = a < overlap ? 0 : a - overlap, to = smaller(a + fresh, len[2 * i]);
-                segments[n++] = {(uint32_t)(begin + from), (int32_t)(to - from), (int32_t)(k->n_pairs + n_pieces), 1};
+                segments[n++] = {(uint32_t)(begin + from), (int32_t)(to - from),
+                                 (int32_t)(k->n_pairs + n_pieces), 1};
             }
         } else {
             segments[n++] = {begin, len[2 * i], i, 1};
@@ -553,12 +576,15 @@ static lw_status fill_list(context *c, const place *p, const chunk *k, segment_l
         double total = (double)k->rows, done = 0;
         for (int32_t i = list->long_pairs; i < k->n_pairs;) {
             double left = 1 - done / total;
-            int64_t rows = list->rows / (left < 0.05 ? LW_SW_ROWS_DIVISOR_LAST : left < 0.2 ? LW_SW_ROWS_DIVISOR_LATE : 1);
+            int64_t rows = list->rows / (left < 0.05  ? LW_SW_ROWS_DIVISOR_LAST
+                                         : left < 0.2 ? LW_SW_ROWS_DIVISOR_LATE
+                                                      : 1);
             int32_t many = (int32_t)(rows / (len[2 * i] + 1));
             many = many < 1 ? 1 : many;
             if (many > k->n_pairs - i)
                 many = k->n_pairs - i;
-            segments[n] = {p->host_first_row[i], (int32_t)(p->host_first_row[i + many] - p->host_first_row[i]) - 1, i, many};
+            segments[n] = {p->host_first_row[i],
+                           (int32_t)(p->host_first_row[i + many] - p->host_first_row[i]) - 1, i, many};
             done += segments[n].rows + 1;
             n++;
             i += many;
@@ -578,11 +604,15 @@ static lw_status fill_list(context *c, const place *p, const chunk *k, segment_l
     list->counts = cut(&memory, counts, 2);
     {
         const char *what = "copying segments";
-        LW_CUDA_TRY_END(err, what, cudaMemcpyAsync(list->segments, segments, (size_t)n * sizeof *segments,
-                                                   cudaMemcpyHostToDevice, c->upload));
-        LW_CUDA_TRY_END(err, what, cudaMemcpyAsync(list->folds, folds, (size_t)list->n_folds * sizeof *folds,
-                                                   cudaMemcpyHostToDevice, c->upload));
-        LW_CUDA_TRY_END(err, what, cudaMemcpyAsync(list->counts, counts, sizeof counts, cudaMemcpyHostToDevice, c->upload));
+        LW_CUDA_TRY_END(err, what,
+                        cudaMemcpyAsync(list->segments, segments, (size_t)n * sizeof *segments,
+                                        cudaMemcpyHostToDevice, c->upload));
+        LW_CUDA_TRY_END(err, what,
+                        cudaMemcpyAsync(list->folds, folds, (size_t)list->n_folds * sizeof *folds,
+                                        cudaMemcpyHostToDevice, c->upload));
+        LW_CUDA_TRY_END(
+            err, what,
+            cudaMemcpyAsync(list->counts, counts, sizeof counts, cudaMemcpyHostToDevice, c->upload));
         LW_CUDA_TRY_END(err, what, cudaStreamSynchronize(c->upload));
     }
     list->made = true;
@@ -592,9 +622,12 @@ end:
     return status;
 }
 
-static lw_status need_list(context *c, place *p, const chunk *k, int group, int overlap, segment_list **out, lw_error *err)
+static lw_status need_list(context *c, place *p, const chunk *k, int group, int overlap, segment_list **out,
+                           lw_error *err)
 {
-    int rows = group <= 4 ? LW_SW_ROWS_SMALL_GROUP : group <= 16 ? LW_SW_ROWS_MIDDLE_GROUP : LW_SW_ROWS_LARGE_GROUP;
+    int rows = group <= 4    ? LW_SW_ROWS_SMALL_GROUP
+               : group <= 16 ? LW_SW_ROWS_MIDDLE_GROUP
+                             : LW_SW_ROWS_LARGE_GROUP;
     segment_list *list = NULL;
     for (int i = 0; i < MAX_LISTS; i++) {
         segment_list *l = &p->lists[i];
@@ -617,7 +650,8 @@ static lw_status need_list(context *c, place *p, const chunk *k, int group, int 
     return LW_OK;
 }
 
-/* ---- packs ------------------------------------------------------------------------------------------------------ */
+/* ---- packs
+ * ------------------------------------------------------------------------------------------------------ */
 
 typedef struct packs {
     pack *pack;
@@ -648,8 +682,10 @@ static int compare_ranked(const void *x, const void *y)
     return a->query < b->query ? -1 : 1;
 }
 
-/* The first arithmetic for a pack: gapless scores above the limit of a narrow type are of no use as a filter. */
-static int first_arithmetic(const context *c, const lw_search_request *r, const int64_t *queries, int n, bool filter)
+/* The first arithmetic for a pack: gapless scores above the limit of a narrow type are of no use as a filter.
+ */
+static int first_arithmetic(const context *c, const lw_search_request *r, const int64_t *queries, int n,
+                            bool filter)
 {
     int a = c->ladder[0];
     if (filter && a == LW_SW_S16)
@@ -711,7 +747,9 @@ static lw_status make_packs(const context *c, const lw_search_request *r, int mo
             some++;
         int arithmetic = first_arithmetic(c, r, out->queries + at, some, rank[at].filter);
         /* the profile of two queries a word is too large for some GPUs */
-        bool fits = lw_sw_shared_bytes(LW_SW_TWO_QUERIES, arithmetic, c->n_classes + 1) + LW_SW_STATIC_BYTES <= (size_t)c->shared_bytes;
+        bool fits =
+            lw_sw_shared_bytes(LW_SW_TWO_QUERIES, arithmetic, c->n_classes + 1) + LW_SW_STATIC_BYTES <=
+            (size_t)c->shared_bytes;
         if (arithmetic == LW_SW_S16 || some == 1 || !fits) {
             alone = some;
         } else if (arithmetic != LW_SW_S32) {
@@ -736,7 +774,8 @@ end:
     return status;
 }
 
-/* ---- one unit ----------------------------------------------------------------------------------------------------- */
+/* ---- one unit
+ * ----------------------------------------------------------------------------------------------------- */
 
 /* What a unit needs on the host while it is put together. */
 typedef struct unit {
@@ -766,7 +805,8 @@ static void free_unit(unit *u)
     free(u->base);
 }
 
-/* Letters of the subject that an alignment of a query may span: a positive score pays for so many gaps. 0: no bound. */
+/* Letters of the subject that an alignment of a query may span: a positive score pays for so many gaps. 0: no
+ * bound. */
 static int64_t span(const context *c, const uint8_t *query, int32_t len)
 {
     if (c->extend == 0)
@@ -778,8 +818,8 @@ static int64_t span(const context *c, const uint8_t *query, int32_t len)
     return len + (gaps > 0 ? gaps : 0);
 }
 
-/* Overlap of the pieces that long subjects are cut into; 0: not cut. Cutting pays where one lane group would work on
- * the longest subject for longer than all groups on everything else. */
+/* Overlap of the pieces that long subjects are cut into; 0: not cut. Cutting pays where one lane group would
+ * work on the longest subject for longer than all groups on everything else. */
 static int choose_overlap(const unit *u)
 {
     const context *c = u->c;
@@ -824,7 +864,8 @@ static lw_status plan_unit(unit *u, lw_error *err)
         u->len[i] = queries->len[u->pack->queries[i]];
         u->codes_at[i] = at;
         if (INT32_MAX - at < u->len[i])
-            return lw_fail(err, LW_E_RANGE, "queries of more than %d letters together are too long for the GPU search",
+            return lw_fail(err, LW_E_RANGE,
+                           "queries of more than %d letters together are too long for the GPU search",
                            INT32_MAX);
         at += u->len[i];
     }
@@ -838,8 +879,8 @@ static lw_status plan_unit(unit *u, lw_error *err)
     for (int i = 0; i < n; i++)
         u->base[i] = 0;
     bool alone = n == 1 && halves == 2;
-    LW_TRY(alone ? lw_sw_plan_query(&u->first, LW_SW_TWO_SUBJECTS, u->len[0], 0, err) :
-                   lw_sw_plan_pack(&u->first, halves, n, u->len, u->codes_at, u->base, err));
+    LW_TRY(alone ? lw_sw_plan_query(&u->first, LW_SW_TWO_SUBJECTS, u->len[0], 0, err)
+                 : lw_sw_plan_pack(&u->first, halves, n, u->len, u->codes_at, u->base, err));
     int group = 1;
     for (int i = 0; i < u->first.n_passes; i++)
         if (u->first.passes[i].group > group)
@@ -901,7 +942,8 @@ static size_t cut_arrays(const unit *u, char *at, unit_arrays *a)
     vectors += profile_vectors(u->c, u->first.form, u->arithmetic) * (size_t)u->first.n_passes;
     for (size_t i = 0; i < n; i++)
         for (int l = 0; l < u->c->n_levels; l++)
-            vectors += profile_vectors(u->c, u->again[i][l].form, u->c->ladder[l]) * (size_t)u->again[i][l].n_passes;
+            vectors +=
+                profile_vectors(u->c, u->again[i][l].form, u->c->ladder[l]) * (size_t)u->again[i][l].n_passes;
     a->codes = cut(&m, a->codes, letters);
     a->lanes = cut(&m, a->lanes, 32 * (size_t)u->n_profiles);
     a->jobs = cut(&m, a->jobs, (size_t)u->n_jobs);
@@ -930,7 +972,8 @@ static int64_t query_bytes(const chunk *k)
     return (int64_t)k->n_pairs * (8 + 4 + 8 + 4 * LW_SW_LEVELS + 16) + 4 * LW_SW_BINS + (1 << 20);
 }
 
-/* Jobs, profiles and lanes of a program are filled in order; job and profile j of the unit stand at index j. */
+/* Jobs, profiles and lanes of a program are filled in order; job and profile j of the unit stand at index j.
+ */
 typedef struct writer {
     unit *u;
     const unit_arrays *device;
@@ -945,8 +988,9 @@ static int write_profiles(writer *w, const lw_sw_program *p, int arithmetic, boo
     int first = w->n_profiles;
     for (int i = 0; i < p->n_passes; i++, w->n_profiles++) {
         memcpy(w->host.lanes + 32 * w->n_profiles, p->passes[i].lanes, sizeof p->passes[i].lanes);
-        w->host.profiles[w->n_profiles] = {w->device->profile + w->n_vectors, w->device->lanes + 32 * w->n_profiles, p->form,
-                                           arithmetic, gapless || arithmetic == LW_SW_S32 ? 0 : w->u->c->open_extend};
+        w->host.profiles[w->n_profiles] = {w->device->profile + w->n_vectors,
+                                           w->device->lanes + 32 * w->n_profiles, p->form, arithmetic,
+                                           gapless || arithmetic == LW_SW_S32 ? 0 : w->u->c->open_extend};
         w->n_vectors += profile_vectors(w->u->c, p->form, arithmetic);
     }
     return first;
@@ -978,18 +1022,30 @@ static int write_jobs(writer *w, const lw_sw_program *p, int first_profile, cons
     return first;
 }
 
-static cudaError_t launch(const unit *u, const unit_arrays *device, cudaStream_t stream, int arithmetic, int form, int every,
-                          bool gapless, int first_job, int n_jobs, int64_t items)
+static cudaError_t launch(const unit *u, const unit_arrays *device, cudaStream_t stream, int arithmetic,
+                          int form, int every, bool gapless, int first_job, int n_jobs, int64_t items)
 {
     const context *c = u->c;
     int64_t blocks = (items + LW_SW_WARPS - 1) / LW_SW_WARPS, most = 2 * c->multiprocessors;
-    lw_sw_launch l = {arithmetic, form,   every, gapless, c->default_gaps, device->jobs + first_job, n_jobs,
-                      (int)(blocks < 1 ? 1 : blocks < most ? blocks : most), c->n_classes + 1, stream};
-    return arithmetic == LW_SW_HALF || arithmetic == LW_SW_S16 ? lw_sw_launch_narrow(&l) : lw_sw_launch_wide(&l);
+    lw_sw_launch l = {arithmetic,
+                      form,
+                      every,
+                      gapless,
+                      c->default_gaps,
+                      device->jobs + first_job,
+                      n_jobs,
+                      (int)(blocks < 1      ? 1
+                            : blocks < most ? blocks
+                                            : most),
+                      c->n_classes + 1,
+                      stream};
+    return arithmetic == LW_SW_HALF || arithmetic == LW_SW_S16 ? lw_sw_launch_narrow(&l)
+                                                               : lw_sw_launch_wide(&l);
 }
 
 /* The first run: long subjects exactly on the second stream, the others on the first. */
-static lw_status first_run(const unit *u, const unit_arrays *device, int long_jobs, int rest_jobs, lw_error *err)
+static lw_status first_run(const unit *u, const unit_arrays *device, int long_jobs, int rest_jobs,
+                           lw_error *err)
 {
     slot *s = u->s;
     const lw_sw_program *p = &u->first;
@@ -999,13 +1055,16 @@ static lw_status first_run(const unit *u, const unit_arrays *device, int long_jo
         LW_CUDA_TRY(err, what, cudaEventRecord(s->fork, s->stream));
         LW_CUDA_TRY(err, what, cudaStreamWaitEvent(s->aside, s->fork, 0));
         for (int i = 0; i < p->n_passes; i++)
-            LW_CUDA_TRY(err, what, launch(u, device, s->aside, u->arithmetic, p->form, 1, u->pack->filter,
-                                          long_jobs + i, 1, (int64_t)u->list->n_long * spread / (32 / p->passes[i].group) + 1));
+            LW_CUDA_TRY(err, what,
+                        launch(u, device, s->aside, u->arithmetic, p->form, 1, u->pack->filter, long_jobs + i,
+                               1, (int64_t)u->list->n_long * spread / (32 / p->passes[i].group) + 1));
     }
     if (u->list->n_rest)
         for (int i = 0; i < p->n_passes; i++)
-            LW_CUDA_TRY(err, what, launch(u, device, s->stream, u->arithmetic, p->form, u->every, u->pack->filter,
-                                          rest_jobs + i, 1, (int64_t)u->list->n_rest * spread / (32 / p->passes[i].group) + 1));
+            LW_CUDA_TRY(err, what,
+                        launch(u, device, s->stream, u->arithmetic, p->form, u->every, u->pack->filter,
+                               rest_jobs + i, 1,
+                               (int64_t)u->list->n_rest * spread / (32 / p->passes[i].group) + 1));
     if (u->list->n_long) {
         LW_CUDA_TRY(err, what, cudaEventRecord(s->join, s->aside));
         LW_CUDA_TRY(err, what, cudaStreamWaitEvent(s->stream, s->join, 0));
@@ -1013,9 +1072,10 @@ static lw_status first_run(const unit *u, const unit_arrays *device, int long_jo
     return LW_OK;
 }
 
-/* Chosen pairs of every query in one arithmetic: queries of one pass together, the others one after another, since
- * they share the border. */
-static lw_status run_again(const unit *u, const unit_arrays *device, int level, const int *first_job, lw_error *err)
+/* Chosen pairs of every query in one arithmetic: queries of one pass together, the others one after another,
+ * since they share the border. */
+static lw_status run_again(const unit *u, const unit_arrays *device, int level, const int *first_job,
+                           lw_error *err)
 {
     const context *c = u->c;
     int n = u->pack->n, form = c->ladder[level] == LW_SW_S32 ? LW_SW_TWO_QUERIES : LW_SW_TWO_SUBJECTS;
@@ -1028,13 +1088,15 @@ static lw_status run_again(const unit *u, const unit_arrays *device, int level, 
         }
     if (n_single) {
         int64_t share = (int64_t)4 * c->multiprocessors * LW_SW_WARPS / n_single + 1;
-        LW_CUDA_TRY(err, "scoring again", launch(u, device, u->s->stream, c->ladder[level], form, 1, false, first_single,
-                                                 n_single, smaller(items, share)));
+        LW_CUDA_TRY(err, "scoring again",
+                    launch(u, device, u->s->stream, c->ladder[level], form, 1, false, first_single, n_single,
+                           smaller(items, share)));
     }
     for (int i = 0; i < n; i++)
         for (int k = 0; u->again[i][level].n_passes > 1 && k < u->again[i][level].n_passes; k++)
-            LW_CUDA_TRY(err, "scoring again", launch(u, device, u->s->stream, c->ladder[level], form, 1, false,
-                                                     first_job[i] + k, 1, items));
+            LW_CUDA_TRY(err, "scoring again",
+                        launch(u, device, u->s->stream, c->ladder[level], form, 1, false, first_job[i] + k, 1,
+                               items));
     return LW_OK;
 }
 
@@ -1117,11 +1179,15 @@ static lw_status enqueue(unit *u, const lw_top *tops, lw_error *err)
     }
     LW_CUDA_TRY_END(err, what, cudaStreamWaitEvent(s->stream, u->p->ready, 0));
     LW_CUDA_TRY_END(err, what, cudaEventRecord(s->begin, s->stream));
-    LW_CUDA_TRY_END(err, what, cudaMemcpyAsync(s->device.at, s->pinned.at, counting.travelling, cudaMemcpyHostToDevice, s->stream));
-    LW_CUDA_TRY_END(err, what, cudaMemsetAsync(s->device.at + counting.zeroed_from, 0,
-                                               counting.zeroed_to - counting.zeroed_from, s->stream));
-    LW_CUDA_TRY_END(err, what, lw_sw_make_profiles(device.profiles, w.n_profiles, device.codes, c->device_scores,
-                                                   c->n_classes + 1, s->stream));
+    LW_CUDA_TRY_END(
+        err, what,
+        cudaMemcpyAsync(s->device.at, s->pinned.at, counting.travelling, cudaMemcpyHostToDevice, s->stream));
+    LW_CUDA_TRY_END(err, what,
+                    cudaMemsetAsync(s->device.at + counting.zeroed_from, 0,
+                                    counting.zeroed_to - counting.zeroed_from, s->stream));
+    LW_CUDA_TRY_END(err, what,
+                    lw_sw_make_profiles(device.profiles, w.n_profiles, device.codes, c->device_scores,
+                                        c->n_classes + 1, s->stream));
     LW_TRY_END(first_run(u, &device, long_jobs, rest_jobs, err));
     selection.queries = device.queries;
     selection.n_queries = n;
@@ -1130,13 +1196,15 @@ static lw_status enqueue(unit *u, const lw_top *tops, lw_error *err)
     selection.bound = u->every == 1 ? 0 : first_run_bound(c);
     selection.exact_pairs = u->every == 1 ? u->k->n_pairs : u->list->long_pairs;
     memcpy(selection.limit, c->limit, sizeof c->limit);
-    selection.clip = (int32_t)smaller(LW_SW_BINS - 1, c->ladder[0] == LW_SW_HALF || c->ladder[0] == LW_SW_REAL ? 2047 : INT32_MAX);
+    selection.clip = (int32_t)smaller(
+        LW_SW_BINS - 1, c->ladder[0] == LW_SW_HALF || c->ladder[0] == LW_SW_REAL ? 2047 : INT32_MAX);
     selection.top_n = u->request->top_n;
     selection.filter = u->pack->filter;
     selection.hits = device.hits;
     selection.n_hits = device.n_hits;
     if (u->list->n_folds)
-        LW_CUDA_TRY_END(err, what, lw_sw_fold_pieces(&selection, u->list->folds, u->list->n_folds, s->stream));
+        LW_CUDA_TRY_END(err, what,
+                        lw_sw_fold_pieces(&selection, u->list->folds, u->list->n_folds, s->stream));
     LW_CUDA_TRY_END(err, what, lw_sw_select(&selection, c->multiprocessors, s->stream));
     for (int l = 0; l < c->n_levels; l++) {
         if (l > 0)
@@ -1144,8 +1212,9 @@ static lw_status enqueue(unit *u, const lw_top *tops, lw_error *err)
         LW_TRY_END(run_again(u, &device, l, again_jobs[l], err));
     }
     LW_CUDA_TRY_END(err, what, lw_sw_take_hits(&selection, s->stream));
-    LW_CUDA_TRY_END(err, what, cudaMemcpyAsync(s->pinned.at + counting.travelling, device.counts, results,
-                                               cudaMemcpyDeviceToHost, s->stream));
+    LW_CUDA_TRY_END(err, what,
+                    cudaMemcpyAsync(s->pinned.at + counting.travelling, device.counts, results,
+                                    cudaMemcpyDeviceToHost, s->stream));
     LW_CUDA_TRY_END(err, what, cudaEventRecord(s->end, s->stream));
     LW_CUDA_TRY_END(err, what, cudaEventRecord(u->p->used[s - c->slots], s->stream));
     s->host_counts = (const int32_t *)(s->pinned.at + counting.travelling);
@@ -1170,8 +1239,9 @@ static lw_status collect(context *c, slot *s, const lw_search_request *request, 
     int32_t n_hits = s->host_counts[LW_SW_COUNTS * n];
     if (n_hits > 0) {
         LW_TRY(need_pinned(&s->hits, (size_t)n_hits * sizeof(lw_search_hit), err));
-        LW_CUDA_TRY(err, what, cudaMemcpyAsync(s->hits.at, s->device_hits, (size_t)n_hits * sizeof(lw_search_hit),
-                                               cudaMemcpyDeviceToHost, s->stream));
+        LW_CUDA_TRY(err, what,
+                    cudaMemcpyAsync(s->hits.at, s->device_hits, (size_t)n_hits * sizeof(lw_search_hit),
+                                    cudaMemcpyDeviceToHost, s->stream));
         LW_CUDA_TRY(err, what, cudaStreamSynchronize(s->stream));
     }
     double cells = 0;
@@ -1206,8 +1276,8 @@ static lw_status collect(context *c, slot *s, const lw_search_request *request, 
     return LW_OK;
 }
 
-extern "C" lw_status lw_search_cuda_search(void *opened, const lw_search_request *request, const lw_search_result *out,
-                                           lw_error *err)
+extern "C" lw_status lw_search_cuda_search(void *opened, const lw_search_request *request,
+                                           const lw_search_result *out, lw_error *err)
 {
     context *c = (context *)opened;
     const lw_database_view *db = c->setup.database;

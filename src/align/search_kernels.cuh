@@ -1,19 +1,19 @@
 /* search_kernels.cuh - the score kernel of the database search, one source for every arithmetic.
  *
  * A group of lanes holds the columns of a query, LW_SW_COLUMNS to a lane, in registers; the letters of the
- * database stream through it, one row a step, each lane one row behind its left neighbour (a systolic array). Pairs
- * of subjects follow each other without a pause: one separator row resets the state of a lane and hands
+ * database stream through it, one row a step, each lane one row behind its left neighbour (a systolic array).
+ * Pairs of subjects follow each other without a pause: one separator row resets the state of a lane and hands
  * its maximum to the right. With o = open + extend and everything at least 0:
  *
  *   H = max(H(diagonal) + s, E, F, 0)    E' = max(E - extend, H - o)    F' = max(F - extend, H - o)
  *
  * What is kept of H is G = H - o, which E and F need anyway; so the profile holds s + o. In the
- * half-precision arithmetics the two additions (G + (s + o), H - o) run on the FMA pipe and the maxima on the ALU:
- * 3 ALU operations a word, and half a one in every `EVERY`-th row for the running maximum.
+ * half-precision arithmetics the two additions (G + (s + o), H - o) run on the FMA pipe and the maxima on the
+ * ALU: 3 ALU operations a word, and half a one in every `EVERY`-th row for the running maximum.
  *
- * Bound of a maximum kept in every k-th row of a lane: below the best cell, F of the same column is H - o one row
- * later and loses one extension a row, so the value kept is at least best - o - (k - 2) * extend. Rows
- * of the slow path, which all separator rows take, are all kept, and F reaches the separator row. */
+ * Bound of a maximum kept in every k-th row of a lane: below the best cell, F of the same column is H - o one
+ * row later and loses one extension a row, so the value kept is at least best - o - (k - 2) * extend. Rows of
+ * the slow path, which all separator rows take, are all kept, and F reaches the separator row. */
 #ifndef LW_SEARCH_KERNELS_CUH
 #define LW_SEARCH_KERNELS_CUH
 
@@ -30,11 +30,13 @@ typedef struct lw_sw_gap {
     uint32_t drop;   /* added to F in a separator row: below 0 whatever F was */
 } lw_sw_gap;
 
-/* ---- the operations of each arithmetic ---------------------------------------------------------------------- */
+/* ---- the operations of each arithmetic
+ * ---------------------------------------------------------------------- */
 
 /* F - 60000 is below every threshold of halves; F >= 0 in 16 bits, so F - 32768 does not wrap; in 32
  * bits the driver keeps scores below 2^30. */
-static const uint32_t LW_SW_DROP_REAL = 0xfb53fb53u, LW_SW_DROP_S16 = 0x80008000u, LW_SW_DROP_S32 = 0xc0000000u;
+static const uint32_t LW_SW_DROP_REAL = 0xfb53fb53u, LW_SW_DROP_S16 = 0x80008000u,
+                      LW_SW_DROP_S32 = 0xc0000000u;
 
 template <int A> LW_DEVICE lw_sw_gap lw_sw_gaps(int32_t open_extend, int32_t extend)
 {
@@ -43,8 +45,8 @@ template <int A> LW_DEVICE lw_sw_gap lw_sw_gaps(int32_t open_extend, int32_t ext
     if (A == LW_SW_S16)
         return {lw_pack2(-open_extend, -open_extend), lw_pack2(-extend, -extend), LW_SW_DROP_S16};
     uint32_t open = lw_half_from_int(-open_extend) * 0x10001u, ext = lw_half_from_int(-extend) * 0x10001u;
-    return A == LW_SW_HALF ? lw_sw_gap{open, lw_pack2(-extend, -extend), LW_SW_DROP_S16} :
-                             lw_sw_gap{open, ext, LW_SW_DROP_REAL};
+    return A == LW_SW_HALF ? lw_sw_gap{open, lw_pack2(-extend, -extend), LW_SW_DROP_S16}
+                           : lw_sw_gap{open, ext, LW_SW_DROP_REAL};
 }
 
 /* Mask of 0xffff halves -> what keeps or clears a half in lw_sw_masked(). */
@@ -94,7 +96,9 @@ template <int A> LW_DEVICE uint32_t lw_sw_extend(uint32_t x, uint32_t extend, ui
 
 template <int A> LW_DEVICE uint32_t lw_sw_max(uint32_t a, uint32_t b)
 {
-    return A == LW_SW_S32 ? (uint32_t)lw_max_host((int32_t)a, (int32_t)b) : A == LW_SW_REAL ? lw_maxh2(a, b) : lw_max2(a, b);
+    return A == LW_SW_S32    ? (uint32_t)lw_max_host((int32_t)a, (int32_t)b)
+           : A == LW_SW_REAL ? lw_maxh2(a, b)
+                             : lw_max2(a, b);
 }
 
 template <int A> LW_DEVICE uint32_t lw_sw_max3(uint32_t a, uint32_t b, uint32_t c)
@@ -104,8 +108,8 @@ template <int A> LW_DEVICE uint32_t lw_sw_max3(uint32_t a, uint32_t b, uint32_t 
     return A == LW_SW_REAL ? lw_maxh2(lw_maxh2(a, b), c) : lw_max3_2(a, b, c);
 }
 
-/* Diagonal + profile. word i of a quad holds, in TWO_QUERIES, column i of both queries; in TWO_SUBJECTS columns 2i and
- * 2i + 1 of the query, against the letter of the first subject (a) and of the second (b). */
+/* Diagonal + profile. word i of a quad holds, in TWO_QUERIES, column i of both queries; in TWO_SUBJECTS
+ * columns 2i and 2i + 1 of the query, against the letter of the first subject (a) and of the second (b). */
 template <int A, int FORM, bool FLOOR>
 LW_DEVICE uint32_t lw_sw_diagonal(uint32_t d, const uint32_t *a, const uint32_t *b, int i, uint32_t open)
 {
@@ -124,7 +128,8 @@ LW_DEVICE uint32_t lw_sw_diagonal(uint32_t d, const uint32_t *a, const uint32_t 
     return FLOOR ? lw_maskadd_reluh2(y, LW_HALF_ONE_HIGH, t) : lw_maskaddh2(y, LW_HALF_ONE_HIGH, t);
 }
 
-/* ---- one row of one lane ------------------------------------------------------------------------------------- */
+/* ---- one row of one lane
+ * ------------------------------------------------------------------------------------- */
 
 /* State of a lane between rows. */
 template <int C> struct lw_sw_state {
@@ -137,8 +142,8 @@ template <int C> struct lw_sw_state {
 
 /* MAX: keep the maximum in this row. SLOW: keep and drop may be those of a separator row. */
 template <int A, int FORM, bool GAPLESS, bool MAX, bool SLOW, int C>
-LW_DEVICE void lw_sw_row(lw_sw_state<C> &s, const uint4 *first, const uint4 *second, uint32_t e, lw_sw_gap gap,
-                         uint32_t keep, uint32_t drop)
+LW_DEVICE void lw_sw_row(lw_sw_state<C> &s, const uint4 *first, const uint4 *second, uint32_t e,
+                         lw_sw_gap gap, uint32_t keep, uint32_t drop)
 {
     constexpr int W = LW_SW_QUAD_COLUMNS(FORM, A);
     uint32_t d = s.diagonal, previous = 0;
@@ -149,7 +154,7 @@ LW_DEVICE void lw_sw_row(lw_sw_state<C> &s, const uint4 *first, const uint4 *sec
 #pragma unroll
         for (int i = 0; i < W; i++) {
             int j = quad * W + i;
-            uint32_t h = lw_sw_diagonal<A, FORM, GAPLESS || A == LW_SW_REAL>(d, a, b, i, gap.open);
+            uint32_t h = lw_sw_diagonal < A, FORM, GAPLESS || A == LW_SW_REAL > (d, a, b, i, gap.open);
             d = s.g[j];
             if (GAPLESS) {
                 s.g[j] = SLOW ? lw_sw_masked<A>(h, keep, 0) : h;
@@ -168,7 +173,8 @@ LW_DEVICE void lw_sw_row(lw_sw_state<C> &s, const uint4 *first, const uint4 *sec
     s.e = e;
 }
 
-/* ---- the kernel ------------------------------------------------------------------------------------------------ */
+/* ---- the kernel
+ * ------------------------------------------------------------------------------------------------ */
 
 /* Two letters of a row, or one. The value is opaque, so that it stays in a register as a number. */
 template <int FORM> LW_DEVICE uint32_t lw_sw_letters(const uint8_t *row)
@@ -176,9 +182,10 @@ template <int FORM> LW_DEVICE uint32_t lw_sw_letters(const uint8_t *row)
     return FORM == LW_SW_TWO_SUBJECTS ? lw_opaque(*(const uint16_t *)row) : lw_opaque(*row);
 }
 
-/* G and E that the previous pass left in row `row` of a segment; where a query begins with this pass, what lies left
- * of it. */
-template <int FORM> LW_DEVICE uint2 lw_sw_border(const lw_sw_job &job, uint32_t start_g, const uint2 *border, int row)
+/* G and E that the previous pass left in row `row` of a segment; where a query begins with this pass, what
+ * lies left of it. */
+template <int FORM>
+LW_DEVICE uint2 lw_sw_border(const lw_sw_job &job, uint32_t start_g, const uint2 *border, int row)
 {
     uint2 v = border[(FORM == LW_SW_TWO_SUBJECTS ? 1 : 2) * row];
     return {(v.x & job.border_keep) | (start_g & ~job.border_keep), v.y & job.border_keep};
@@ -220,13 +227,14 @@ __global__ void __launch_bounds__(LW_SW_THREADS, 2) lw_sw_scores(const lw_sw_job
         __syncthreads();
 
         const int lane = lw_lane(), g_index = lane / group, g_lane = lane - g_index * group;
-        const lw_sw_gap gap = FAST_GAPS ? lw_sw_gaps<A>(LW_SW_FAST_OPEN, LW_SW_FAST_EXTEND) :
-                                          lw_sw_gaps<A>(job.open_extend, job.extend);
+        const lw_sw_gap gap = FAST_GAPS ? lw_sw_gaps<A>(LW_SW_FAST_OPEN, LW_SW_FAST_EXTEND)
+                                        : lw_sw_gaps<A>(job.open_extend, job.extend);
         const uint32_t keep = lw_sw_mask<A>(job.lanes[lane].keep);
         const char *const mine = (const char *)(profile + lane);
         const uint32_t per_letter = lw_opaque(letter_bytes >> LW_SW_LETTER_SHIFT);
-        /* G and E left of the lane's first column, where nothing comes from the lane to the left: the border of the
-         * query, or what the previous pass left there. The latter stands in a ring that is read row by row. */
+        /* G and E left of the lane's first column, where nothing comes from the lane to the left: the border
+         * of the query, or what the previous pass left there. The latter stands in a ring that is read row by
+         * row. */
         const bool reads = job.reads_border, writes = job.writes_border && g_lane == group - 1;
         uint2 *const my_ring = &ring[((threadIdx.x / LW_WARP) * 8 + (g_index & 7)) * 4];
         lw_sw_tally *const tally = &tallies[1 + threadIdx.x];
@@ -305,18 +313,23 @@ __global__ void __launch_bounds__(LW_SW_THREADS, 2) lw_sw_scores(const lw_sw_job
                     }
                     lw_warp_sync(LW_ALL_LANES);
                 }
-                const bool slow = left_over >= 0 && (((now[0] | now[1] | now[2] | now[3]) & LW_SW_SEPARATOR) ||
-                                                     (unsigned)(g_lane - t) < 4u || left_over < 4);
+                const bool slow =
+                    left_over >= 0 && (((now[0] | now[1] | now[2] | now[3]) & LW_SW_SEPARATOR) ||
+                                       (unsigned)(g_lane - t) < 4u || left_over < 4);
                 if (!lw_any(LW_ALL_LANES, slow)) {
                     /* no row 0 and no last row here: all four rows are the segment's, or none */
-                    const bool hand_over = writes && tally->end > tally->first && t > g_lane && left_over >= 4;
+                    const bool hand_over =
+                        writes && tally->end > tally->first && t > g_lane && left_over >= 4;
 #pragma unroll
                     for (int r = 0; r < 4; r++) {
                         const uint4 *a = (const uint4 *)(mine + (two ? now[r] & 0xff : now[r]) * per_letter);
                         const uint4 *b = two ? (const uint4 *)(mine + (now[r] >> 8) * per_letter) : a;
                         const uint2 l = left[r * left_step];
-                        uint32_t g = lw_sw_masked<A>(lw_from_below(LW_ALL_LANES, s.g[C - 1], 1, LW_WARP), keep, l.x);
-                        uint32_t e = GAPLESS ? 0 : lw_sw_masked<A>(lw_from_below(LW_ALL_LANES, s.e, 1, LW_WARP), keep, l.y);
+                        uint32_t g =
+                            lw_sw_masked<A>(lw_from_below(LW_ALL_LANES, s.g[C - 1], 1, LW_WARP), keep, l.x);
+                        uint32_t e = GAPLESS ? 0
+                                             : lw_sw_masked<A>(lw_from_below(LW_ALL_LANES, s.e, 1, LW_WARP),
+                                                               keep, l.y);
                         if (r % EVERY == (two ? 0 : EVERY - 1))
                             lw_sw_row<A, FORM, GAPLESS, true, false>(s, a, b, e, gap, 0, 0);
                         else
@@ -332,17 +345,22 @@ __global__ void __launch_bounds__(LW_SW_THREADS, 2) lw_sw_scores(const lw_sw_job
                         uint32_t c = packed0 & 0xffffu;
                         packed0 = packed0 >> 16 | packed1 << 16;
                         packed1 >>= 16;
-                        const bool separator = (c & LW_SW_SEPARATOR) || t + r == g_lane || t + r == last_row + g_lane;
+                        const bool separator =
+                            (c & LW_SW_SEPARATOR) || t + r == g_lane || t + r == last_row + g_lane;
                         c &= 0xf8f8u;
                         const uint4 *a = (const uint4 *)(mine + (c & 0xff) * per_letter);
                         const uint4 *b = two ? (const uint4 *)(mine + (c >> 8) * per_letter) : a;
                         const uint2 l = left[r * left_step];
-                        uint32_t g = lw_sw_masked<A>(lw_from_below(LW_ALL_LANES, s.g[C - 1], 1, LW_WARP), keep, l.x);
-                        uint32_t e = GAPLESS ? 0 : lw_sw_masked<A>(lw_from_below(LW_ALL_LANES, s.e, 1, LW_WARP), keep, l.y);
+                        uint32_t g =
+                            lw_sw_masked<A>(lw_from_below(LW_ALL_LANES, s.g[C - 1], 1, LW_WARP), keep, l.x);
+                        uint32_t e = GAPLESS ? 0
+                                             : lw_sw_masked<A>(lw_from_below(LW_ALL_LANES, s.e, 1, LW_WARP),
+                                                               keep, l.y);
                         lw_warp_sync(LW_ALL_LANES);
                         uint32_t best_left = tally[-1].best & job.lanes[lane].keep;
                         lw_warp_sync(LW_ALL_LANES);
-                        lw_sw_row<A, FORM, GAPLESS, true, true>(s, a, b, e, gap, separator ? 0 : lw_sw_mask<A>(LW_ALL_LANES),
+                        lw_sw_row<A, FORM, GAPLESS, true, true>(s, a, b, e, gap,
+                                                                separator ? 0 : lw_sw_mask<A>(LW_ALL_LANES),
                                                                 separator ? gap.drop : gap.extend);
                         s.diagonal = g;
                         const int at_row = t + r - g_lane;
@@ -364,7 +382,8 @@ __global__ void __launch_bounds__(LW_SW_THREADS, 2) lw_sw_scores(const lw_sw_job
                                 const lw_sw_lane *me = &job.lanes[lane];
                                 const int score = two ? 2 * subject : at;
                                 if (me->low >= 0)
-                                    job.scores[me->low + score] = A == LW_SW_S32 ? (int32_t)best : lw_low2(best);
+                                    job.scores[me->low + score] =
+                                        A == LW_SW_S32 ? (int32_t)best : lw_low2(best);
                                 if (A != LW_SW_S32 && me->high >= 0)
                                     job.scores[me->high + score] = lw_high2(best);
                                 if (writes)
@@ -386,7 +405,8 @@ static cudaError_t lw_sw_go(const lw_sw_launch *l)
 {
     size_t bytes = lw_sw_shared_bytes(FORM, A, l->n_letters);
     void (*kernel)(const lw_sw_job *) = lw_sw_scores<A, FORM, EVERY, GAPLESS, FAST_GAPS>;
-    cudaError_t code = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+    cudaError_t code =
+        cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
     if (code != cudaSuccess)
         return code;
     kernel<<<dim3((unsigned)l->blocks, (unsigned)l->n_jobs), LW_SW_THREADS, bytes, l->stream>>>(l->jobs);

@@ -1,5 +1,5 @@
-/* search_kernels.h - what the database search hands to its CUDA kernels: plain structures and launch functions,
- * so that kernels of different arithmetic are compiled apart. */
+/* search_kernels.h - what the database search hands to its CUDA kernels: plain structures and launch
+ * functions, so that kernels of different arithmetic are compiled apart. */
 #ifndef LW_SEARCH_KERNELS_H
 #define LW_SEARCH_KERNELS_H
 
@@ -12,24 +12,25 @@
 enum { LW_SW_HALF, LW_SW_REAL, LW_SW_S16, LW_SW_S32 };
 
 /* The two ways to fill the halves of a word:
- *   TWO_SUBJECTS  one query, the two subjects of a pair: two letters a row, the profile holds two columns a word;
- *   TWO_QUERIES   one subject, two queries (S32: one): one letter a row, a word of the profile for each column (S32: as
- *                 above). */
+ *   TWO_SUBJECTS  one query, the two subjects of a pair: two letters a row, the profile holds two columns a
+ * word; TWO_QUERIES   one subject, two queries (S32: one): one letter a row, a word of the profile for each
+ * column (S32: as above). */
 enum { LW_SW_TWO_SUBJECTS, LW_SW_TWO_QUERIES };
 
 enum {
     LW_SW_COLUMNS = 32, /* query columns a lane holds: H and F of each in registers */
     LW_SW_THREADS = 256,
     LW_SW_WARPS = LW_SW_THREADS / 32,
-    LW_SW_MIN_CARRY_GROUP = 4 /* fewest lanes of a group that reads a border: one for each row of a block of four */
+    LW_SW_MIN_CARRY_GROUP =
+        4 /* fewest lanes of a group that reads a border: one for each row of a block of four */
 };
 
 /* Rows of the stream: two bytes each, the letters of the two subjects of a pair, times 8; bit 0 marks the
  * separator row that stands before every pair and after the last. */
 enum { LW_SW_LETTER_SHIFT = 3, LW_SW_SEPARATOR = 1, LW_SW_PAD_ROWS = 128 };
 
-/* A run of rows that a group of lanes works through: `rows` from `begin`, with a separator before and after (real
- * or, where a long subject is cut, imagined), holding n subject pairs from `subject` on. */
+/* A run of rows that a group of lanes works through: `rows` from `begin`, with a separator before and after
+ * (real or, where a long subject is cut, imagined), holding n subject pairs from `subject` on. */
 typedef struct lw_sw_segment {
     uint32_t begin;
     int32_t rows;
@@ -39,10 +40,10 @@ typedef struct lw_sw_segment {
 
 /* One lane's share of the columns. */
 typedef struct lw_sw_lane {
-    uint32_t keep;        /* 0xffff in each half that continues the lane to the left (S32: all or none) */
-    int32_t low, high;    /* index in scores[] where a query ends in that half, else -1 */
-    int32_t codes[2];     /* of the lane's first column in each half, index into query codes; -1: none */
-    int32_t n_codes[2];   /* columns from there on that are letters */
+    uint32_t keep;      /* 0xffff in each half that continues the lane to the left (S32: all or none) */
+    int32_t low, high;  /* index in scores[] where a query ends in that half, else -1 */
+    int32_t codes[2];   /* of the lane's first column in each half, index into query codes; -1: none */
+    int32_t n_codes[2]; /* columns from there on that are letters */
 } lw_sw_lane;
 
 /* One pass of one program over one list of segments. Pointers are device pointers. */
@@ -72,20 +73,22 @@ enum { LW_SW_EVERY = 4 };
 typedef struct lw_sw_launch {
     int arithmetic, form, every;
     bool gapless;
-    bool default_gaps;  /* 11 + 1: penalties are immediate operands */
+    bool default_gaps; /* 11 + 1: penalties are immediate operands */
     const lw_sw_job *jobs;
     int n_jobs;
-    int blocks;         /* per job */
+    int blocks; /* per job */
     int n_letters;
     cudaStream_t stream;
 } lw_sw_launch;
 
-/* Columns in a quad word of the profile: two of one query share a word, as 16-bit numbers, unless it holds those
- * of two queries. */
-#define LW_SW_QUAD_COLUMNS(form, arithmetic) ((form) == LW_SW_TWO_SUBJECTS || (arithmetic) == LW_SW_S32 ? 8 : 4)
+/* Columns in a quad word of the profile: two of one query share a word, as 16-bit numbers, unless it holds
+ * those of two queries. */
+#define LW_SW_QUAD_COLUMNS(form, arithmetic)                                                                 \
+    ((form) == LW_SW_TWO_SUBJECTS || (arithmetic) == LW_SW_S32 ? 8 : 4)
 
-/* Bytes of a profile, and of the shared memory of one block that the launch asks for: a lane that is through may look
- * up a separator's letter in the fast path, LW_SW_SEPARATOR of 8 parts of a letter past the last one. */
+/* Bytes of a profile, and of the shared memory of one block that the launch asks for: a lane that is through
+ * may look up a separator's letter in the fast path, LW_SW_SEPARATOR of 8 parts of a letter past the last
+ * one. */
 static inline size_t lw_sw_profile_bytes(int form, int arithmetic, int n_letters)
 {
     return (size_t)n_letters * LW_SW_COLUMNS * 32 * 16 / LW_SW_QUAD_COLUMNS(form, arithmetic);

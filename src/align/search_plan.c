@@ -1,5 +1,6 @@
-/* search_plan.c - queries over lanes. A query takes ceil(len / LW_SW_COLUMNS) neighbouring lanes; one that needs more
- * than a warp's 32 continues in the next pass, at its first lane, through a border column in memory. */
+/* search_plan.c - queries over lanes. A query takes ceil(len / LW_SW_COLUMNS) neighbouring lanes; one that
+ * needs more than a warp's 32 continues in the next pass, at its first lane, through a border column in
+ * memory. */
 #include "align/search_plan.h"
 
 #include <stdlib.h>
@@ -80,11 +81,12 @@ static void widen(lw_sw_program *p)
     }
 }
 
-/* Sizes of the first passes and then of the rest of a query of `lanes` < 32 lanes: one pass, or two where these
- * leave fewer lanes idle. *first = lanes when one is best. */
+/* Sizes of the first passes and then of the rest of a query of `lanes` < 32 lanes: one pass, or two where
+ * these leave fewer lanes idle. *first = lanes when one is best. */
 static void split(int form, int lanes, bool reads, int *first)
 {
-    double best = pass_slots(form, reads && lanes < LW_SW_MIN_CARRY_GROUP ? LW_SW_MIN_CARRY_GROUP : lanes, reads);
+    double best =
+        pass_slots(form, reads && lanes < LW_SW_MIN_CARRY_GROUP ? LW_SW_MIN_CARRY_GROUP : lanes, reads);
     *first = lanes;
     for (int a = LW_SW_MIN_CARRY_GROUP; a < lanes; a++) {
         int b = lanes - a < LW_SW_MIN_CARRY_GROUP ? LW_SW_MIN_CARRY_GROUP : lanes - a;

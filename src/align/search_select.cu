@@ -6,10 +6,11 @@
 
 enum { THREADS = 256, FINAL_THREADS = 1024 };
 
-/* ---- rows and profiles -------------------------------------------------------------------------------------- */
+/* ---- rows and profiles
+ * -------------------------------------------------------------------------------------- */
 
-__global__ void make_rows(uint8_t *stream, const uint8_t *raw, const uint32_t *start, const int32_t *len, int32_t n,
-                          const uint32_t *first_row, const uint8_t *class_of, int pad)
+__global__ void make_rows(uint8_t *stream, const uint8_t *raw, const uint32_t *start, const int32_t *len,
+                          int32_t n, const uint32_t *first_row, const uint8_t *class_of, int pad)
 {
     __shared__ uint8_t classes[256];
     for (int i = threadIdx.x; i < 256; i += THREADS)
@@ -18,7 +19,8 @@ __global__ void make_rows(uint8_t *stream, const uint8_t *raw, const uint32_t *s
     int lane = lw_lane(), n_pairs = (n + 1) / 2;
     uint16_t *rows = (uint16_t *)stream;
     const uint16_t separator = (uint16_t)((pad << LW_SW_LETTER_SHIFT | LW_SW_SEPARATOR) * 0x101);
-    for (int pair = (blockIdx.x * THREADS + threadIdx.x) / LW_WARP; pair < n_pairs; pair += gridDim.x * THREADS / LW_WARP) {
+    for (int pair = (blockIdx.x * THREADS + threadIdx.x) / LW_WARP; pair < n_pairs;
+         pair += gridDim.x * THREADS / LW_WARP) {
         const uint8_t *a = raw + start[2 * pair], *b = a;
         int n_a = len[2 * pair], n_b = 0;
         if (2 * pair + 1 < n) {
@@ -36,13 +38,13 @@ __global__ void make_rows(uint8_t *stream, const uint8_t *raw, const uint32_t *s
     }
 }
 
-extern "C" cudaError_t lw_sw_make_rows(uint8_t *stream, const uint8_t *raw, const uint32_t *start, const int32_t *len,
-                                       int32_t n, const uint32_t *first_row, const uint8_t *class_of, int pad,
-                                       cudaStream_t stream_id)
+extern "C" cudaError_t lw_sw_make_rows(uint8_t *stream, const uint8_t *raw, const uint32_t *start,
+                                       const int32_t *len, int32_t n, const uint32_t *first_row,
+                                       const uint8_t *class_of, int pad, cudaStream_t stream_id)
 {
     int blocks = (n + 1) / 2 / (THREADS / LW_WARP) + 1;
-    make_rows<<<blocks < 4096 ? blocks : 4096, THREADS, 0, stream_id>>>(stream, raw, start, len, n, first_row, class_of,
-                                                                        pad);
+    make_rows < <<blocks<4096 ? blocks : 4096, THREADS, 0, stream_id>>>(stream, raw, start, len, n, first_row,
+                                                                        class_of, pad);
     return cudaGetLastError();
 }
 
@@ -51,16 +53,18 @@ LW_DEVICE uint32_t number(int32_t v, int arithmetic)
     return arithmetic == LW_SW_S32 || arithmetic == LW_SW_S16 ? (uint32_t)v & 0xffffu : lw_half_from_int(v);
 }
 
-/* Word i of a quad: see lw_sw_diagonal(). Columns past a query's end, and all columns against the pad letter, add
- * nothing to G, that is -(open + extend) to H. */
-__global__ void make_profiles(const lw_sw_profile *tasks, const uint8_t *codes, const int16_t *scores, int n_letters)
+/* Word i of a quad: see lw_sw_diagonal(). Columns past a query's end, and all columns against the pad letter,
+ * add nothing to G, that is -(open + extend) to H. */
+__global__ void make_profiles(const lw_sw_profile *tasks, const uint8_t *codes, const int16_t *scores,
+                              int n_letters)
 {
     lw_sw_profile task = tasks[blockIdx.y];
     bool packed = LW_SW_QUAD_COLUMNS(task.form, task.arithmetic) == 8;
     int quads = LW_SW_COLUMNS / (packed ? 8 : 4), n = n_letters * quads * LW_WARP * 4;
     uint32_t *out = (uint32_t *)task.out;
     for (int at = blockIdx.x * THREADS + threadIdx.x; at < n; at += gridDim.x * THREADS) {
-        int i = at & 3, lane = (at >> 2) & (LW_WARP - 1), quad = (at >> 7) % quads, letter = (at >> 7) / quads;
+        int i = at & 3, lane = (at >> 2) & (LW_WARP - 1), quad = (at >> 7) % quads,
+            letter = (at >> 7) / quads;
         const lw_sw_lane *l = &task.lanes[lane];
         uint32_t word = 0;
         for (int half = 0; half < 2; half++) {
@@ -79,12 +83,14 @@ extern "C" cudaError_t lw_sw_make_profiles(const lw_sw_profile *tasks, int n, co
 {
     for (int from = 0; from < n; from += 32768) {
         int some = n - from < 32768 ? n - from : 32768;
-        make_profiles<<<dim3(16, (unsigned)some), THREADS, 0, stream_id>>>(tasks + from, codes, scores, n_letters);
+        make_profiles<<<dim3(16, (unsigned)some), THREADS, 0, stream_id>>>(tasks + from, codes, scores,
+                                                                           n_letters);
     }
     return cudaGetLastError();
 }
 
-/* ---- which pairs are looked at again --------------------------------------------------------------------------- */
+/* ---- which pairs are looked at again
+ * --------------------------------------------------------------------------- */
 
 __global__ void fold_pieces(lw_sw_selection s, const lw_sw_fold *folds, int n)
 {
@@ -98,9 +104,11 @@ __global__ void fold_pieces(lw_sw_selection s, const lw_sw_fold *folds, int n)
     }
 }
 
-extern "C" cudaError_t lw_sw_fold_pieces(const lw_sw_selection *s, const lw_sw_fold *folds, int n, cudaStream_t stream_id)
+extern "C" cudaError_t lw_sw_fold_pieces(const lw_sw_selection *s, const lw_sw_fold *folds, int n,
+                                         cudaStream_t stream_id)
 {
-    fold_pieces<<<dim3((unsigned)(2 * n / THREADS + 1), (unsigned)s->n_queries), THREADS, 0, stream_id>>>(*s, folds, n);
+    fold_pieces<<<dim3((unsigned)(2 * n / THREADS + 1), (unsigned)s->n_queries), THREADS, 0, stream_id>>>(
+        *s, folds, n);
     return cudaGetLastError();
 }
 
@@ -177,7 +185,8 @@ __global__ void select_pairs(lw_sw_selection s)
     const int32_t cut = q.counts[LW_SW_CUT];
     const int32_t limit = s.limit[s.first_level];
     /* warps walk together, so that all lanes reach every append() */
-    for (int from = (blockIdx.x * THREADS + threadIdx.x) & ~(LW_WARP - 1); from < s.n_pairs; from += gridDim.x * THREADS) {
+    for (int from = (blockIdx.x * THREADS + threadIdx.x) & ~(LW_WARP - 1); from < s.n_pairs;
+         from += gridDim.x * THREADS) {
         int pair = from + lw_lane();
         bool listed = false, high = false, exact = pair < s.exact_pairs;
         int2 v = {0, 0};
@@ -244,7 +253,8 @@ __global__ void promote(lw_sw_selection s, int level)
 {
     lw_sw_query q = s.queries[blockIdx.y];
     int n = q.counts[LW_SW_N_CHOSEN + level];
-    for (int from = (blockIdx.x * THREADS + threadIdx.x) & ~(LW_WARP - 1); from < n; from += gridDim.x * THREADS) {
+    for (int from = (blockIdx.x * THREADS + threadIdx.x) & ~(LW_WARP - 1); from < n;
+         from += gridDim.x * THREADS) {
         int i = from + lw_lane(), k = 0, flagged = 0;
         if (i < n) {
             k = q.chosen[level][i];
@@ -266,7 +276,8 @@ extern "C" cudaError_t lw_sw_promote(const lw_sw_selection *s, int level, cudaSt
     return cudaGetLastError();
 }
 
-/* ---- hits ------------------------------------------------------------------------------------------------------ */
+/* ---- hits
+ * ------------------------------------------------------------------------------------------------------ */
 
 /* Entry i of the list as a subject and its score; false: no hit of this query whatever the cut. */
 LW_DEVICE bool candidate(const lw_sw_selection &s, const lw_sw_query &q, int i, lw_search_hit *hit)

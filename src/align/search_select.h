@@ -1,5 +1,5 @@
-/* search_select.h - the CUDA steps around the score kernel: letters to rows, scores to profiles, and which pairs
- * are scored again, and which are hits. */
+/* search_select.h - the CUDA steps around the score kernel: letters to rows, scores to profiles, and which
+ * pairs are scored again, and which are hits. */
 #ifndef LW_SEARCH_SELECT_H
 #define LW_SEARCH_SELECT_H
 
@@ -8,17 +8,17 @@
 
 enum { LW_SW_LEVELS = 3, LW_SW_BINS = 4096 };
 
-/* What one query leaves behind in one chunk of the database; device pointers. Scores of a pair stand at 2 * pair and
- * 2 * pair + 1. */
+/* What one query leaves behind in one chunk of the database; device pointers. Scores of a pair stand at 2 *
+ * pair and 2 * pair + 1. */
 typedef struct lw_sw_query {
-    int32_t *scores;              /* of the first run: exact, or bounds from below */
-    int32_t *list;                /* pairs that may hold hits */
-    int32_t *exact;               /* their scores: of list[k] at 2k and 2k + 1 */
+    int32_t *scores;               /* of the first run: exact, or bounds from below */
+    int32_t *list;                 /* pairs that may hold hits */
+    int32_t *exact;                /* their scores: of list[k] at 2k and 2k + 1 */
     int32_t *chosen[LW_SW_LEVELS]; /* entries of list[] to be scored by an arithmetic of the ladder */
-    uint32_t *histogram;          /* LW_SW_BINS, of scores[] */
-    int32_t *counts;              /* LW_SW_COUNTS */
-    int32_t min_score;            /* lower scores are no hits */
-    int32_t filter;               /* least gapless score; scores[] are such scores when it is above 0 */
+    uint32_t *histogram;           /* LW_SW_BINS, of scores[] */
+    int32_t *counts;               /* LW_SW_COUNTS */
+    int32_t min_score;             /* lower scores are no hits */
+    int32_t filter;                /* least gapless score; scores[] are such scores when it is above 0 */
 } lw_sw_query;
 
 /* counts[] of a query. LW_SW_N_CHOSEN is the first of LW_SW_LEVELS. */
@@ -28,7 +28,7 @@ enum {
     LW_SW_CUT = LW_SW_N_CHOSEN + LW_SW_LEVELS,
     LW_SW_N_HITS,
     LW_SW_FIRST_HIT,
-    LW_SW_N_PASSED, /* subjects that passed the filter */
+    LW_SW_N_PASSED,  /* subjects that passed the filter */
     LW_SW_N_RESCUED, /* subjects whose score a narrow type could not hold */
     LW_SW_COUNTS
 };
@@ -43,11 +43,11 @@ typedef struct lw_sw_selection {
     const lw_sw_query *queries; /* device */
     int n_queries;
     int32_t n_pairs, n_subjects;
-    int32_t exact_pairs; /* scores[] of pairs before this one are exact */
-    int32_t bound;       /* the others: the score is at most this much higher */
+    int32_t exact_pairs;         /* scores[] of pairs before this one are exact */
+    int32_t bound;               /* the others: the score is at most this much higher */
     int32_t limit[LW_SW_LEVELS]; /* of the ladder's arithmetics: a result this high may be wrong */
-    int32_t first_level; /* arithmetic of the first run */
-    int32_t clip;        /* a first result above this proves no more than this */
+    int32_t first_level;         /* arithmetic of the first run */
+    int32_t clip;                /* a first result above this proves no more than this */
     int32_t top_n;
     bool filter;
     lw_search_hit *hits; /* of all queries, one after another; subjects within the chunk */
@@ -65,14 +65,17 @@ typedef struct lw_sw_profile {
 extern "C" {
 #endif
 
-/* Rows of pairs of subjects 0 .. n-1, whose letters stand in raw[start[i] ..]; class_of[code] is the letter of the
- * kernels, `pad` the one past the shorter subject. stream[] holds pads already; first_row[] has n_pairs + 1 entries. */
-cudaError_t lw_sw_make_rows(uint8_t *stream, const uint8_t *raw, const uint32_t *start, const int32_t *len, int32_t n,
-                            const uint32_t *first_row, const uint8_t *class_of, int pad, cudaStream_t stream_id);
+/* Rows of pairs of subjects 0 .. n-1, whose letters stand in raw[start[i] ..]; class_of[code] is the letter
+ * of the kernels, `pad` the one past the shorter subject. stream[] holds pads already; first_row[] has
+ * n_pairs + 1 entries. */
+cudaError_t lw_sw_make_rows(uint8_t *stream, const uint8_t *raw, const uint32_t *start, const int32_t *len,
+                            int32_t n, const uint32_t *first_row, const uint8_t *class_of, int pad,
+                            cudaStream_t stream_id);
 /* scores: [query code * 32 + class]. */
-cudaError_t lw_sw_make_profiles(const lw_sw_profile *tasks, int n, const uint8_t *codes, const int16_t *scores,
-                                int n_letters, cudaStream_t stream_id);
-cudaError_t lw_sw_fold_pieces(const lw_sw_selection *s, const lw_sw_fold *folds, int n, cudaStream_t stream_id);
+cudaError_t lw_sw_make_profiles(const lw_sw_profile *tasks, int n, const uint8_t *codes,
+                                const int16_t *scores, int n_letters, cudaStream_t stream_id);
+cudaError_t lw_sw_fold_pieces(const lw_sw_selection *s, const lw_sw_fold *folds, int n,
+                              cudaStream_t stream_id);
 /* scores[] -> list[], exact[] and chosen[]. */
 cudaError_t lw_sw_select(const lw_sw_selection *s, int multiprocessors, cudaStream_t stream_id);
 /* exact[] of chosen[level] -> chosen[level + 1]. */

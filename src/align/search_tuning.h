@@ -1,5 +1,5 @@
-/* search_tuning.h - numbers of the CUDA database search that were chosen by measurement (one H200, 1.98 GHz; the
- * runs are in docs/kernels.md). */
+/* search_tuning.h - numbers of the CUDA database search that were chosen by measurement (one H200, 1.98 GHz;
+ * the runs are in docs/kernels.md). */
 #ifndef LW_SEARCH_TUNING_H
 #define LW_SEARCH_TUNING_H
 
@@ -12,17 +12,17 @@
 /* A pass that hands over a border costs this much more. */
 #define LW_SW_SLOTS_BORDER 0.4
 
-/* Rows of a segment by lanes of the group that takes it: long segments waste fewer rows to fill the group, short
- * ones leave fewer idle lanes at the end. */
-#define LW_SW_ROWS_SMALL_GROUP 400 /* up to 4 lanes */
+/* Rows of a segment by lanes of the group that takes it: long segments waste fewer rows to fill the group,
+ * short ones leave fewer idle lanes at the end. */
+#define LW_SW_ROWS_SMALL_GROUP 400   /* up to 4 lanes */
 #define LW_SW_ROWS_MIDDLE_GROUP 1500 /* up to 16 */
 #define LW_SW_ROWS_LARGE_GROUP 3000
 /* The last fifth and the last twentieth of a list are cut finer, so that all warps end together. */
 #define LW_SW_ROWS_DIVISOR_LATE 2
 #define LW_SW_ROWS_DIVISOR_LAST 4
 
-/* Pairs of more rows are scored exactly at once, beside the others: alone, scoring them again would take longer
- * than the rest of the search. */
+/* Pairs of more rows are scored exactly at once, beside the others: alone, scoring them again would take
+ * longer than the rest of the search. */
 #define LW_SW_LONG_ROWS 2048
 
 /* Queries that one call of the score kernel may hold, and their share of memory. */

@@ -475,7 +475,8 @@ LW_HD uint32_t lw_maxh2(uint32_t a, uint32_t b)
 #define LW_HALF_ONE_HIGH 0x3c000000u
 #define LW_HALF_ONES 0x3c003c00u
 
-/* One half of a word in both halves; an operand modifier where the result goes into half-precision arithmetic. */
+/* One half of a word in both halves; an operand modifier where the result goes into half-precision
+ * arithmetic. */
 LW_HD uint32_t lw_twice_low2(uint32_t a)
 {
 #if LW_ON_DEVICE

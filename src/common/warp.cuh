@@ -22,7 +22,8 @@ LW_DEVICE int lw_lane(void)
     return (int)(threadIdx.x & (LW_WARP - 1));
 }
 
-/* The value itself, as a whole register: keeps the compiler from narrowing a loaded byte and widening it again. */
+/* The value itself, as a whole register: keeps the compiler from narrowing a loaded byte and widening it
+ * again. */
 LW_DEVICE uint32_t lw_opaque(uint32_t value)
 {
     asm("" : "+r"(value));

@@ -37,7 +37,8 @@ LW_HD void lw_dpx_forms(uint32_t a, uint32_t b, uint32_t c, uint32_t *best, uint
     CASE2(lw_maxh2, (f, g));
     uint32_t mask = (c & 1 ? LW_HALF_ONE_LOW : 0) | (c & 2 ? LW_HALF_ONE_HIGH : 0);
     CASE(lw_maskaddh2(f, mask, g), lw_maskaddh2_host(f, mask, g), lw_maskaddh2_host(f, mask, g));
-    CASE(lw_maskadd_reluh2(f, mask, g), lw_maskadd_reluh2_host(f, mask, g), lw_maskadd_reluh2_host(f, mask, g));
+    CASE(lw_maskadd_reluh2(f, mask, g), lw_maskadd_reluh2_host(f, mask, g),
+         lw_maskadd_reluh2_host(f, mask, g));
     CASE(lw_twice_low2(a), lw_pack2(lw_low2(a), lw_low2(a)), lw_pack2(lw_low2(a), lw_low2(a)));
     CASE(lw_twice_high2(a), lw_pack2(lw_high2(a), lw_high2(a)), lw_pack2(lw_high2(a), lw_high2(a)));
     CASE(lw_lows2(a, b), lw_pack2(lw_low2(a), lw_low2(b)), lw_pack2(lw_low2(a), lw_low2(b)));
