@@ -43,8 +43,8 @@ extern "C" cudaError_t lw_sw_make_rows(uint8_t *stream, const uint8_t *raw, cons
                                        const uint8_t *class_of, int pad, cudaStream_t stream_id)
 {
     int blocks = (n + 1) / 2 / (THREADS / LW_WARP) + 1;
-    make_rows < <<blocks<4096 ? blocks : 4096, THREADS, 0, stream_id>>>(stream, raw, start, len, n, first_row,
-                                                                        class_of, pad);
+    blocks = blocks < 4096 ? blocks : 4096;
+    make_rows<<<blocks, THREADS, 0, stream_id>>>(stream, raw, start, len, n, first_row, class_of, pad);
     return cudaGetLastError();
 }
 
