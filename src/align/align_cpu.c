@@ -11,6 +11,7 @@
 
 #include "align/align_cpu_kernels.h"
 #include "align/align_cpu_tuning.h"
+#include "align/align_order.h"
 #include "align/align_select.h"
 #include "common/cpu.h"
 #include "common/fail.h"
@@ -117,6 +118,8 @@ typedef struct cpu {
     const lw_cpu_kernels *kernels;
     bool small_alphabet; /* lookups by table of 4 x 4 */
     int16_t transposed[LW_MAX_LETTERS * LW_MAX_LETTERS];
+    int32_t row_best[LW_MAX_LETTERS]; /* most that a query letter can score, at least 0 */
+    lw_word_index words;
     lw_block_map map;
     int64_t *first_block;
     int32_t longest_ref;
@@ -185,6 +188,7 @@ static void cpu_close(void *context)
     }
     free(c->workers);
     free(c->first_block);
+    free(c->words.at);
     free(c);
 }
 
@@ -203,6 +207,10 @@ static lw_status cpu_open(const lw_align_backend *self, void **context, const lw
     for (int q = 0; q < LW_MAX_LETTERS; q++)
         for (int t = 0; t < LW_MAX_LETTERS; t++)
             c->transposed[t * LW_MAX_LETTERS + q] = setup->scoring->score[q * LW_MAX_LETTERS + t];
+    for (int q = 0; q < setup->scoring->n_letters; q++)
+        for (int t = 0; t < setup->scoring->n_letters; t++)
+            if (setup->scoring->score[q * LW_MAX_LETTERS + t] > c->row_best[q])
+                c->row_best[q] = setup->scoring->score[q * LW_MAX_LETTERS + t];
     c->n_workers = lw_pool_threads(setup->pool);
     c->workers = calloc((size_t)c->n_workers, sizeof *c->workers);
     size_t n_refs = setup->refs ? (size_t)setup->refs->n : 0;
@@ -216,6 +224,11 @@ static lw_status cpu_open(const lw_align_backend *self, void **context, const lw
         for (size_t r = 0; r < n_refs; r++)
             if (setup->refs->len[r] > c->longest_ref)
                 c->longest_ref = setup->refs->len[r];
+        lw_status status = lw_word_index_make(&c->words, setup->scoring, setup->refs, err);
+        if (status != LW_OK) {
+            cpu_close(c);
+            return status;
+        }
     }
     *context = c;
     return LW_OK;
@@ -757,6 +770,20 @@ static bool trace_diagonal(const walk *k, int32_t m, int32_t n, int32_t score, i
     return left == 0;
 }
 
+/* Target letters that a path of the query's m letters may span if it scores `score` or more: m and the
+ * deletions that still leave the score. The proof is with lw_trace_window(); here each letter counts with the
+ * most it can score itself. -1: no bound. */
+static int64_t span_of(const cpu *c, const uint8_t *query, int64_t m, int64_t score)
+{
+    const lw_scoring *sc = c->setup.scoring;
+    if (sc->gap_extend == 0)
+        return -1;
+    int64_t room = -score - sc->gap_open;
+    for (int64_t i = 0; i < m; i++)
+        room += c->row_best[query[i]];
+    return m + (room > 0 ? room / sc->gap_extend : 0);
+}
+
 typedef struct trace_call {
     cpu *c;
     const lw_seqs *queries, *targets;
@@ -794,7 +821,7 @@ static lw_status trace_batch(const cpu *c, worker *w, const item *items, int n, 
         walk k = begin_walk(c, &items[x], task->score, cigars);
         bool done;
         LW_TRY(walk_steps(&k, e, x, 0, &done, err));
-        walk_finish(&k, &call->paths[items[x].tag], task->tbegin);
+        walk_finish(&k, &call->paths[items[x].tag], task->tbegin + task->tlen - items[x].n);
     }
     return LW_OK;
 }
@@ -844,7 +871,7 @@ static lw_status trace_wave(const cpu *c, worker *w, const item *it, const trace
     walk k = begin_walk(c, it, task->score, cigars);
     bool done = false;
     LW_TRY(trace_steps(c, e, &k, 0, e->steps, &done, err));
-    walk_finish(&k, &call->paths[it->tag], task->tbegin);
+    walk_finish(&k, &call->paths[it->tag], task->tbegin + task->tlen - it->n);
     return LW_OK;
 }
 
@@ -892,6 +919,11 @@ static lw_status trace_task(void *arg, int64_t t, int w, lw_error *err)
             LW_TRY(walk_border(&path, err));
             walk_finish(&path, &call->paths[x], task->tbegin);
             continue;
+        }
+        int64_t span = c->setup.mode == LW_GLOBAL ? -1 : span_of(c, codes, it.m, task->score);
+        if (span >= 0 && span < it.n) {
+            it.target += it.n - span;
+            it.n = (int32_t)span;
         }
         items[n++] = it;
         codes += it.m;
@@ -954,7 +986,7 @@ static lw_status cpu_trace(void *context, const lw_seqs *queries, const lw_seqs 
 typedef struct place_call {
     cpu *c;
     const lw_seqs *reads;
-    const int64_t *order; /* non-empty reads, longest first */
+    const int64_t *order; /* non-empty reads, see align_order.h */
     int64_t n;
     int groups_per_task;
     lw_placements *out;
@@ -1013,23 +1045,34 @@ static bool loose_enough(const cpu *c, int32_t rows, range r)
     return matches < 20 && rows * letters * strand_count(c) >= (int64_t)20 << 2 * matches;
 }
 
-/* Reads in a group: lanes of the narrowest width that holds the longest, two a read for both strands. */
-static int64_t group_reads(const cpu *c, int32_t longest, range *r)
+/* The reads order[at] ... that make one group: as many as the lanes of the narrowest width that holds the
+ * longest, two lanes a read for both strands. */
+static int64_t group_reads(const cpu *c, const place_call *call, int64_t at, int64_t end, range *r,
+                           int32_t *longest)
 {
-    *r = group_range(c, longest);
-    int64_t lanes = lane_count(c, r->width) / strand_count(c);
-    return lanes < 1 ? 1 : lanes;
+    int64_t take = lane_count(c, 0) / strand_count(c);
+    for (;;) {
+        take = take < end - at ? take : end - at;
+        *longest = 0;
+        for (int64_t x = at; x < at + take; x++)
+            if (call->reads->len[call->order[x]] > *longest)
+                *longest = call->reads->len[call->order[x]];
+        *r = group_range(c, *longest);
+        int64_t room = lane_count(c, r->width) / strand_count(c);
+        if (take <= room)
+            return take;
+        take = room;
+    }
 }
 
 /* Scores the reads of one group against all references; the block maxima go to `maxima`. */
-static lw_status score_group(cpu *c, worker *k, placing *reads, int64_t n, range r, bool loose,
+static lw_status score_group(cpu *c, worker *k, placing *reads, int64_t n, int32_t rows, range r, bool loose,
                              uint8_t *maxima, lw_error *err)
 {
     const lw_align_setup *setup = &c->setup;
     const lw_scoring *sc = setup->scoring;
     const lw_seqs *refs = setup->refs;
     const size_t vector = (size_t)c->kernels->vector_bytes;
-    int32_t rows = reads[0].select.read_length;
     const size_t row_bytes = (size_t)rows * vector;
     const int64_t idle = idle_of(sc, r);
     LW_TRY(need(&k->profile, (size_t)sc->n_letters * row_bytes, err));
@@ -1108,16 +1151,6 @@ static lw_status score_group(cpu *c, worker *k, placing *reads, int64_t n, range
             return lw_fail(err, LW_E_INTERRUPTED, "interrupted");
     }
     return LW_OK;
-}
-
-/* Letters that a path of score `score` or more of m query letters may span: m and the deletions that still
- * leave the score (the proof is with lw_trace_window). -1: no bound. */
-static int64_t span_of(const lw_scoring *sc, int64_t m, int64_t score)
-{
-    if (sc->gap_extend == 0)
-        return -1;
-    int64_t room = m * (sc->max_score > 0 ? sc->max_score : 0) - sc->gap_open - score;
-    return m + (room > 0 ? room / sc->gap_extend : 0);
 }
 
 /* Gives the columns that were asked for to their selections. */
@@ -1200,7 +1233,7 @@ static lw_status select_all(const cpu *c, worker *k, placing *reads, int64_t n, 
                 score = score < 1 ? 1 : score;
             else /* no end cell of a semiglobal alignment is lower */
                 score = score < gap_score(setup->scoring, m) ? gap_score(setup->scoring, m) : score;
-            int64_t span = span_of(setup->scoring, m, score);
+            int64_t span = span_of(c, read->codes[ask->place.reverse], m, score);
             read->window = span < 0 || span > ask->first ? 0 : ask->first - span;
             if (ask->first == 0) /* semiglobal: before the first column */
                 lw_select_column(&read->select, 0, (int32_t)gap_score(setup->scoring, m), m);
@@ -1219,7 +1252,14 @@ static lw_status select_all(const cpu *c, worker *k, placing *reads, int64_t n, 
                 LW_TRY(answer_wave(c, k, &items[at], &reads[items[at].tag], err));
             } else {
                 LW_TRY(engine_load(c, &k->engine, items + at, take, false, err));
-                engine_run(c, &k->engine, 0, k->engine.steps, false, look_for_columns, reads);
+                int64_t looked = k->engine.steps; /* first column that anyone asked for */
+                for (int y = 0; y < take; y++) {
+                    const placing *read = &reads[items[at + y].tag];
+                    int64_t column = read->ask.first - read->window - 1;
+                    looked = column > looked ? looked : column < 0 ? 0 : column;
+                }
+                engine_run(c, &k->engine, 0, looked, false, NULL, NULL);
+                engine_run(c, &k->engine, looked, k->engine.steps, false, look_for_columns, reads);
             }
             at += take;
         }
@@ -1251,7 +1291,8 @@ static lw_status place_task(void *arg, int64_t t, int w, lw_error *err)
     int64_t groups = 0;
     for (int64_t x = 0; x < n;) {
         range r;
-        x += group_reads(c, call->reads->len[call->order[first + x]], &r);
+        int32_t longest;
+        x += group_reads(c, call, first + x, last, &r, &longest);
         groups++;
     }
     LW_TRY(need(&k->maxima, (size_t)groups * group_bytes, err));
@@ -1261,11 +1302,10 @@ static lw_status place_task(void *arg, int64_t t, int w, lw_error *err)
         bool again = false;
         for (int64_t x = 0; x < n; group++) {
             range r;
-            int64_t take = group_reads(c, call->reads->len[call->order[first + x]], &r);
-            take = take < n - x ? take : n - x;
+            int32_t longest;
+            int64_t take = group_reads(c, call, first + x, last, &r, &longest);
             uint8_t *maxima = k->maxima.p + (size_t)group * group_bytes;
-            bool wanted = pass == 0,
-                 loose = pass == 0 && loose_enough(c, call->reads->len[call->order[first + x]], r);
+            bool wanted = pass == 0, loose = pass == 0 && loose_enough(c, longest, r);
             for (int64_t y = 0; y < take && pass; y++)
                 wanted = wanted || reads[x + y].select.vague;
             for (int64_t y = 0, lane = 0; y < take && wanted; y++) {
@@ -1300,12 +1340,41 @@ static lw_status place_task(void *arg, int64_t t, int w, lw_error *err)
                                     (lw_select_exact *)k->exact.p + (size_t)(x + y) * exact_each);
             }
             if (wanted)
-                LW_TRY(score_group(c, k, reads + x, take, r, loose, maxima, err));
+                LW_TRY(score_group(c, k, reads + x, take, longest, r, loose, maxima, err));
             again = again || wanted;
             x += take;
         }
         if (again)
             LW_TRY(select_all(c, k, reads, n, err));
+    }
+    return LW_OK;
+}
+
+typedef struct key_call {
+    const cpu *c;
+    const lw_seqs *reads;
+    lw_placements *out;
+    sized *keys;
+} key_call;
+
+enum { KEY_CHUNK = 1024 };
+
+/* The keys by which reads are ordered; empty reads have no placements and key -1. */
+static lw_status key_task(void *arg, int64_t t, int w, lw_error *err)
+{
+    (void)w, (void)err;
+    const key_call *call = arg;
+    const lw_align_setup *setup = &call->c->setup;
+    for (int64_t i = t * KEY_CHUNK; i < call->reads->n && i < (t + 1) * KEY_CHUNK; i++) {
+        int32_t m = call->reads->len[i];
+        int64_t key = m == 0 ? -1
+                             : lw_order_key(&call->c->words, setup->scoring,
+                                            call->reads->codes + call->reads->start[i], m);
+        call->keys[i] = (sized){.size = key, .index = i};
+        for (int h = 0; m == 0 && h < setup->n_hits; h++)
+            call->out->hits[i * setup->n_hits + h] = (lw_hit){.target = -1};
+        for (int h = 0; m == 0 && call->out->ties && h < setup->n_ties; h++)
+            call->out->ties[i * setup->n_ties + h] = (lw_hit){.target = -1};
     }
     return LW_OK;
 }
@@ -1320,20 +1389,16 @@ static lw_status cpu_place(void *context, const lw_seqs *reads, lw_placements *o
         free(sizes), free(order);
         return lw_fail_memory(err, ((size_t)reads->n + 1) * sizeof *sizes);
     }
-    int64_t n = 0;
-    for (int64_t i = 0; i < reads->n; i++) {
-        if (reads->len[i] > 0) {
-            sizes[n++] = (sized){.size = reads->len[i], .index = i};
-            continue;
-        }
-        for (int h = 0; h < setup->n_hits; h++)
-            out->hits[i * setup->n_hits + h] = (lw_hit){.target = -1};
-        for (int h = 0; out->ties && h < setup->n_ties; h++)
-            out->ties[i * setup->n_ties + h] = (lw_hit){.target = -1};
+    key_call keys = {.c = c, .reads = reads, .out = out, .keys = sizes};
+    lw_status status = lw_pool_for(setup->pool, (reads->n + KEY_CHUNK - 1) / KEY_CHUNK, key_task, &keys, err);
+    if (status != LW_OK) {
+        free(sizes), free(order);
+        return status;
     }
-    qsort(sizes, (size_t)n, sizeof *sizes, compare_sizes);
-    for (int64_t x = 0; x < n; x++)
-        order[x] = sizes[x].index;
+    qsort(sizes, (size_t)reads->n, sizeof *sizes, compare_sizes);
+    int64_t n = 0; /* empty reads come last */
+    for (; n < reads->n && sizes[n].size >= 0; n++)
+        order[n] = sizes[n].index;
     free(sizes);
     /* two groups a task fill the lanes of the second look, where there is work enough for all threads */
     int64_t group = lane_count(c, 0) / strand_count(c);
@@ -1344,7 +1409,7 @@ static lw_status cpu_place(void *context, const lw_seqs *reads, lw_placements *o
                        .groups_per_task = n >= 8 * group * c->n_workers ? 2 : 1,
                        .out = out};
     int64_t per_task = call.groups_per_task * group;
-    lw_status status = lw_pool_for(setup->pool, (n + per_task - 1) / per_task, place_task, &call, err);
+    status = lw_pool_for(setup->pool, (n + per_task - 1) / per_task, place_task, &call, err);
     free(order);
     return status;
 }
