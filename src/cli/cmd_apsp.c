@@ -1,5 +1,7 @@
 /* cmd_apsp.c - lanewise apsp: all-pairs shortest paths of a graph in a file. */
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/cli.h"
 #include "cli/commands.h"
@@ -52,6 +54,20 @@ static lw_matrix_format output_format(const options *o, const char *path)
     return LW_MATRIX_TSV;
 }
 
+/* Fails now rather than after hours where the output could not be made. Pipes and devices are not tried
+ * twice. */
+static lw_status try_output(cli *run, lw_error *err)
+{
+    struct stat there;
+    if (strcmp(run->output, "-") == 0 || (stat(run->output, &there) == 0 && !S_ISREG(there.st_mode)))
+        return LW_OK;
+    lw_outfile *file;
+    lw_status status = lw_outfile_open(&file, run->output, run->temporaries, err);
+    if (status == LW_OK)
+        lw_outfile_close(file, LW_E_INTERRUPTED, NULL); /* takes the temporary away again */
+    return status;
+}
+
 static lw_status write_result(cli *run, const options *o, const lw_paths *paths, const lw_graph *graph,
                               lw_error *err)
 {
@@ -74,7 +90,9 @@ static lw_status solve(cli *run, const options *o, lw_error *err)
                                 .weight = o->weight};
     lw_graph *graph = NULL;
     lw_paths paths = {0};
-    lw_status status = lw_graph_read(&graph, run->inputs[0], &reading, &run->host, err);
+    lw_status status = try_output(run, err);
+    if (status == LW_OK)
+        status = lw_graph_read(&graph, run->inputs[0], &reading, &run->host, err);
     if (status != LW_OK)
         return status;
     lw_paths_options solving = {.backend = run->backend,

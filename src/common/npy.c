@@ -90,9 +90,9 @@ static lw_status parse_dtype(header *h, const char *text, const char *path, lw_e
     }
     return lw_fail(
         err, LW_E_INPUT,
-        "%s: dtype %.40s is not supported; save it as bool, an integer of 8 to 64 bits or a float of 16 to "
+        "%s: dtype %.*s is not supported; save it as bool, an integer of 8 to 64 bits or a float of 16 to "
         "64 bits",
-        path, text);
+        path, (int)(strcspn(text, ",}") < 40 ? strcspn(text, ",}") : 40), text);
 }
 
 static lw_status parse_header(header *h, const char *text, const char *path, lw_error *err)

@@ -197,8 +197,9 @@ static lw_status choose_columns(table *t, const row *first, const row *second, c
 static lw_status add_row(table *t, const row *r, lw_error *err)
 {
     if (r->n != t->n_columns)
-        return lw_lines_bad(t->lines, r->n ? r->field[0] : NULL, err,
-                            "%d columns where the first line has %d; it begins", r->n, t->n_columns);
+        return lw_lines_bad(t->lines, NULL, err,
+                            "%d columns where the first line has %d (it begins with '%.60s')", r->n,
+                            t->n_columns, r->n ? r->field[0] : "");
     int32_t from, to;
     const char *a = r->field[t->from], *b = r->field[t->to];
     if (*a == '\0' || *b == '\0')

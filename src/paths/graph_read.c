@@ -602,13 +602,6 @@ lw_status lw_graph_read(lw_graph **out, const char *path, const lw_graph_options
                         const lw_host *host, lw_error *err)
 {
     lw_graph_format format = options->format ? options->format : format_by_suffix(path);
-    if (format == LW_GRAPH_AUTO && strcmp(path, "-") == 0) {
-        int c = getc(stdin); /* .npy begins with a byte that no text has */
-        if (c != EOF)
-            ungetc(c, stdin);
-        if (c == 0x93)
-            format = LW_GRAPH_NPY;
-    }
     if (format != LW_GRAPH_EDGES && format != LW_GRAPH_AUTO &&
         (options->from || options->to || (options->weight && strcmp(options->weight, "none") != 0)))
         return lw_fail(err, LW_E_ARG, "%s: columns can be chosen in edge lists only", path);
@@ -623,8 +616,11 @@ lw_status lw_graph_read(lw_graph **out, const char *path, const lw_graph_options
         LW_TRY_END(lw_lines_peek(&lines, bytes, sizeof bytes - 1, &got, err));
         bytes[got] = '\0';
         if (got > 5 && memcmp(bytes, "\x93NUMPY", 6) == 0) {
+            bool from_start = strcmp(path, "-") != 0;
             lw_lines_close(&lines);
-            return lw_graph_read_npy(out, path, options, err);
+            return from_start
+                       ? lw_graph_read_npy(out, path, options, err)
+                       : lw_fail(err, LW_E_ARG, "say --input-format npy to read .npy from standard input");
         }
         format = format_by_content(bytes);
     }

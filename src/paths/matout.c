@@ -61,7 +61,7 @@ static lw_status write_array(lw_dtype dtype, void *data, int64_t n, const char *
 static lw_status write_npy(const lw_paths *p, const lw_graph *g, const char *path,
                            lw_temporaries *temporaries, lw_error *err)
 {
-    bool has_sides = path && strcmp(path, "-") != 0;
+    LW_TRY(write_array(dtype_of[p->type], p->distance, p->n, path, temporaries, err));
     if (p->next) {
         char *name = beside(path, ".next.npy");
         if (!name)
@@ -70,9 +70,9 @@ static lw_status write_npy(const lw_paths *p, const lw_graph *g, const char *pat
         free(name);
         LW_TRY(status);
     }
-    if (has_sides && lw_graph_named(g))
+    if (path && strcmp(path, "-") != 0 && lw_graph_named(g))
         LW_TRY(write_names(g, path, temporaries, err));
-    return write_array(dtype_of[p->type], p->distance, p->n, path, temporaries, err);
+    return LW_OK;
 }
 
 static lw_status write_text(const lw_paths *p, const lw_graph *g, lw_matrix_format format, lw_outfile *file,

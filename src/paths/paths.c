@@ -723,7 +723,15 @@ static lw_status announce(run *r, const lw_paths *out, bool two_runs, lw_error *
     char device[64] = "";
     if (e.device_bytes > 0)
         snprintf(device, sizeof device, " and %.2f GiB of device memory", (double)e.device_bytes / gib);
-    lw_say(o->host, LW_SAY_INFO,
+    if (available >= 0 && bytes > available && !o->force)
+        return lw_fail(err, LW_E_NOMEM,
+                       "%lld vertices need %.2f GiB of memory and %.2f GiB are free; use a machine with "
+                       "more, --components, a "
+                       "narrower --dtype, or --force to try all the same",
+                       (long long)out->n, bytes / gib, available / gib);
+    /* a long or large job says so unasked */
+    int level = e.seconds > 60 || (available >= 0 && bytes > available / 2) ? LW_SAY_WARNING : LW_SAY_INFO;
+    lw_say(o->host, level,
            "%lld vertices, %lld edges: needs %.2f GiB of memory%s and about %.3g s on %s in %s",
            (long long)out->n, (long long)g->start[out->n], bytes / gib, device,
            e.seconds * (two_runs ? 3 : 1), r->backend->base.name, type_name(r->plan.inner));
@@ -733,12 +741,6 @@ static lw_status announce(run *r, const lw_paths *out, bool two_runs, lw_error *
                "the graph is sparse: a search from every vertex would take about %.3g s on %d threads "
                "instead of %.3g s",
                searches, lw_pool_threads(r->pool), e.seconds);
-    if (available >= 0 && bytes > available && !o->force)
-        return lw_fail(err, LW_E_NOMEM,
-                       "%lld vertices need %.2f GiB of memory and %.2f GiB are free; use a machine with "
-                       "more, --components, a "
-                       "narrower --dtype, or --force to try all the same",
-                       (long long)out->n, bytes / gib, available / gib);
     return LW_OK;
 }
 
