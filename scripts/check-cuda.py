@@ -6,7 +6,7 @@ or must not, be there; and kernels that must not spill. Prints one line a breach
   scripts/check-cuda.py FILE            check
   scripts/check-cuda.py --table FILE    print the kernels as a Markdown table (docs/machine-code.md)
 
-cuobjdump is taken from the toolkit, else from PyPI's nvidia-cuda-cuobjdump (into build/tools)."""
+cuobjdump is taken from the toolkit, else from PyPI's nvidia-cuda-cuobjdump and -nvdisasm (into build/tools)."""
 import os
 import re
 import shutil
@@ -26,14 +26,19 @@ def find_cuobjdump():
     tools = os.path.join(ROOT, "build", "tools")
     path = os.path.join(tools, "nvidia", "cu13", "bin", "cuobjdump")
     if not os.path.exists(path):
-        subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", tools, "nvidia-cuda-cuobjdump"],
+        subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", tools, "nvidia-cuda-cuobjdump",
+                        "nvidia-cuda-nvdisasm"],
                        check=True)
     if not os.path.exists(path):
         found = [os.path.join(d, "cuobjdump") for d, _, files in os.walk(tools) if "cuobjdump" in files]
         if not found:
             sys.exit("check-cuda: no cuobjdump in the toolkit nor in PyPI's nvidia-cuda-cuobjdump")
         path = found[0]
-    os.chmod(path, 0o755)
+    # cuobjdump calls nvdisasm, which lies beside it
+    for program in ("cuobjdump", "nvdisasm"):
+        if os.path.exists(os.path.join(os.path.dirname(path), program)):
+            os.chmod(os.path.join(os.path.dirname(path), program), 0o755)
+    os.environ["PATH"] = os.path.dirname(path) + os.pathsep + os.environ["PATH"]
     return path
 
 
