@@ -57,14 +57,35 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* Queries that are scored in one call, and what becomes of them. */
+typedef struct batch {
+    lw_read_batch reads;
+    uint8_t *codes;
+    int64_t codes_capacity;
+    int64_t *start;
+    int32_t *len, *min_score, *filter, *n_hits;
+    int64_t queries_capacity;
+    lw_seqs queries;
+    lw_search_hit *hits;
+    int64_t hits_capacity;
+    lw_match *matches;
+    int64_t n_matches, matches_capacity;
+    int64_t *first_match; /* of query i within matches; one more at the end */
+    int32_t *more;        /* score of the best hit that was cut */
+    lw_cigars cigars;
+} batch;
+
 /* Everything of one lw_search() call. */
 typedef struct search {
     const lw_database *database;
     const lw_database_view *view;
     const lw_search_options *options;
-    const lw_host *host;
-    lw_scoring user;    /* the scores asked for, in their own codes */
-    lw_scoring scoring; /* the same in the codes of the database */
+    lw_host host;         /* the caller's, one call at a time */
+    const lw_host *lent;  /* the caller's itself */
+    pthread_mutex_t lock; /* of the calls to it */
+    lw_scoring user;      /* the scores asked for, in their own codes */
+    lw_scoring scoring;   /* the same in the codes of the database */
+    uint8_t code[256];    /* byte -> code of the database */
     lw_statistics statistics;
     bool has_statistics, both_strands, traced;
     int64_t top, stride; /* hits per query and strand asked of the backend */
@@ -79,24 +100,38 @@ typedef struct search {
     lw_substitutions substituted;
     lw_search_summary summary;
     lw_search_counts counts;
-    int64_t done_queries;
-    /* one batch */
-    lw_read_batch reads;
-    uint8_t code[256];
-    uint8_t *codes;
-    int64_t codes_capacity;
-    int64_t *start;
-    int32_t *len, *min_score, *filter, *n_hits;
-    int64_t queries_capacity;
-    lw_seqs queries;
-    lw_search_hit *hits;
-    int64_t hits_capacity;
-    lw_match *matches;
-    int64_t n_matches, matches_capacity;
-    int64_t *first_match; /* of query i within matches; one more at the end */
-    int32_t *more;        /* score of the best hit that was cut */
-    lw_cigars cigars;
+    int64_t done_queries; /* scored */
+    batch batches[2];     /* one is scored while the other is finished and filled again */
 } search;
+
+/* ---- the host --------------------------------------------------------------------------------------- */
+
+static void say(void *user, int level, const char *text)
+{
+    search *s = user;
+    pthread_mutex_lock(&s->lock);
+    s->lent->say(s->lent->user, level, text);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void progress(void *user, double done, double total, double work)
+{
+    search *s = user;
+    pthread_mutex_lock(&s->lock);
+    s->lent->progress(s->lent->user, done, total, work);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* Two threads work here, and a host is promised one call at a time. */
+static void set_host(search *s, const lw_host *host)
+{
+    s->lent = host;
+    if (host)
+        s->host = (lw_host){.user = s,
+                            .say = host->say ? say : NULL,
+                            .progress = host->progress ? progress : NULL,
+                            .stop = host->stop};
+}
 
 /* ---- scores ------------------------------------------------------------------------------------------ */
 
@@ -190,84 +225,84 @@ static lw_status resize(void *array, int64_t n, size_t each, lw_error *err)
     return LW_OK;
 }
 
-static lw_status reserve_batch(search *s, lw_error *err)
+static lw_status reserve_batch(search *s, batch *b, lw_error *err)
 {
-    int64_t n = s->reads.n * (s->both_strands ? 2 : 1),
-            letters = s->reads.letters * (s->both_strands ? 2 : 1);
-    if (letters > s->codes_capacity) {
-        LW_TRY(resize(&s->codes, letters, 1, err));
-        s->codes_capacity = letters;
+    int64_t n = b->reads.n * (s->both_strands ? 2 : 1),
+            letters = b->reads.letters * (s->both_strands ? 2 : 1);
+    if (letters > b->codes_capacity) {
+        LW_TRY(resize(&b->codes, letters, 1, err));
+        b->codes_capacity = letters;
     }
-    if (n > s->queries_capacity) {
-        LW_TRY(resize(&s->start, n, sizeof *s->start, err));
-        LW_TRY(resize(&s->len, n, sizeof *s->len, err));
-        LW_TRY(resize(&s->min_score, n, sizeof *s->min_score, err));
-        LW_TRY(resize(&s->filter, n, sizeof *s->filter, err));
-        LW_TRY(resize(&s->n_hits, n, sizeof *s->n_hits, err));
-        LW_TRY(resize(&s->first_match, n + 1, sizeof *s->first_match, err));
-        LW_TRY(resize(&s->more, n, sizeof *s->more, err));
-        s->queries_capacity = n;
+    if (n > b->queries_capacity) {
+        LW_TRY(resize(&b->start, n, sizeof *b->start, err));
+        LW_TRY(resize(&b->len, n, sizeof *b->len, err));
+        LW_TRY(resize(&b->min_score, n, sizeof *b->min_score, err));
+        LW_TRY(resize(&b->filter, n, sizeof *b->filter, err));
+        LW_TRY(resize(&b->n_hits, n, sizeof *b->n_hits, err));
+        LW_TRY(resize(&b->first_match, n + 1, sizeof *b->first_match, err));
+        LW_TRY(resize(&b->more, n, sizeof *b->more, err));
+        b->queries_capacity = n;
     }
-    if (n * s->stride > s->hits_capacity) {
-        LW_TRY(resize(&s->hits, n * s->stride, sizeof *s->hits, err));
-        s->hits_capacity = n * s->stride;
+    if (n * s->stride > b->hits_capacity) {
+        LW_TRY(resize(&b->hits, n * s->stride, sizeof *b->hits, err));
+        b->hits_capacity = n * s->stride;
     }
     return LW_OK;
 }
 
-static lw_status encode_query(search *s, int64_t i, lw_error *err)
+static lw_status encode_query(search *s, batch *b, int64_t i, lw_error *err)
 {
     char where[512];
-    const unsigned char *text = (const unsigned char *)lw_read_seq(&s->reads, i);
-    uint8_t *codes = s->codes + s->start[i];
-    for (int32_t k = 0; k < s->len[i]; k++) {
+    const unsigned char *text = (const unsigned char *)lw_read_seq(&b->reads, i);
+    uint8_t *codes = b->codes + b->start[i];
+    for (int32_t k = 0; k < b->len[i]; k++) {
         codes[k] = s->code[text[k]];
         if (codes[k] == LW_NO_CODE)
-            return lw_database_letter_error(lw_read_where(s->reader, &s->reads, i, where, sizeof where),
+            return lw_database_letter_error(lw_read_where(s->reader, &b->reads, i, where, sizeof where),
                                             s->scoring.type, text[k], k + 1, err);
         if (s->user.code[text[k]] == LW_NO_CODE)
             return lw_fail(err, LW_E_INPUT, "%s: the letter %c at position %d has no column in the matrix",
-                           lw_read_where(s->reader, &s->reads, i, where, sizeof where), text[k], k + 1);
+                           lw_read_where(s->reader, &b->reads, i, where, sizeof where), text[k], k + 1);
         if (s->user.substituted[text[k]])
             s->substituted.count[(unsigned char)s->scoring.letter[codes[k]]]++;
     }
     if (s->both_strands) {
-        int64_t n = s->reads.n;
-        s->start[n + i] = s->start[i] + s->reads.letters;
-        s->len[n + i] = s->len[i];
-        for (int32_t k = 0; k < s->len[i]; k++)
-            s->codes[s->start[n + i] + k] = s->scoring.complement[codes[s->len[i] - 1 - k]];
+        int64_t n = b->reads.n;
+        b->start[n + i] = b->start[i] + b->reads.letters;
+        b->len[n + i] = b->len[i];
+        for (int32_t k = 0; k < b->len[i]; k++)
+            b->codes[b->start[n + i] + k] = s->scoring.complement[codes[b->len[i] - 1 - k]];
     }
     return LW_OK;
 }
 
 /* Codes, reverse complements, and the least score worth reporting of every query. */
-static lw_status prepare_batch(search *s, lw_error *err)
+static lw_status prepare_batch(search *s, batch *b, lw_error *err)
 {
     const lw_search_options *o = s->options;
-    LW_TRY(reserve_batch(s, err));
-    int64_t at = 0, n = s->reads.n;
+    LW_TRY(reserve_batch(s, b, err));
+    int64_t at = 0, n = b->reads.n;
     char where[512];
     for (int64_t i = 0; i < n; i++) {
-        s->start[i] = at;
-        s->len[i] = s->reads.read[i].len;
-        at += s->len[i];
-        LW_TRY(check_range(s, s->len[i], lw_read_where(s->reader, &s->reads, i, where, sizeof where), err));
-        LW_TRY(encode_query(s, i, err));
+        b->start[i] = at;
+        b->len[i] = b->reads.read[i].len;
+        at += b->len[i];
+        LW_TRY(check_range(s, b->len[i], lw_read_where(s->reader, &b->reads, i, where, sizeof where), err));
+        LW_TRY(encode_query(s, b, i, err));
         int32_t cut = 1;
         if (s->has_statistics) {
-            double space = lw_search_space(&s->statistics, s->len[i], s->view->letters, s->view->n);
+            double space = lw_search_space(&s->statistics, b->len[i], s->view->letters, s->view->n);
             cut = lw_evalue_cutoff(&s->statistics, o->evalue, space);
         }
-        s->min_score[i] = cut > o->min_score ? cut : o->min_score;
-        s->filter[i] = !o->filter ? 0 : o->filter_score > 0 ? o->filter_score : (s->min_score[i] + 1) / 2;
+        b->min_score[i] = cut > o->min_score ? cut : o->min_score;
+        b->filter[i] = !o->filter ? 0 : o->filter_score > 0 ? o->filter_score : (b->min_score[i] + 1) / 2;
         if (s->both_strands) {
-            s->min_score[n + i] = s->min_score[i];
-            s->filter[n + i] = s->filter[i];
+            b->min_score[n + i] = b->min_score[i];
+            b->filter[n + i] = b->filter[i];
         }
     }
-    s->queries =
-        (lw_seqs){.n = s->both_strands ? 2 * n : n, .codes = s->codes, .start = s->start, .len = s->len};
+    b->queries =
+        (lw_seqs){.n = s->both_strands ? 2 * n : n, .codes = b->codes, .start = b->start, .len = b->len};
     return LW_OK;
 }
 
@@ -277,18 +312,18 @@ static void advance(void *user, double cells)
 {
     search *s = user;
     s->summary.cells += cells;
-    if (s->host && s->host->progress)
-        s->host->progress(s->host->user, (double)s->done_queries, 0, s->summary.cells);
+    if (s->host.progress)
+        s->host.progress(s->host.user, (double)s->done_queries, 0, s->summary.cells);
 }
 
-static lw_status add_match(search *s, lw_match match, lw_error *err)
+static lw_status add_match(batch *b, lw_match match, lw_error *err)
 {
-    if (s->n_matches == s->matches_capacity) {
-        int64_t capacity = s->matches_capacity ? 2 * s->matches_capacity : 1024;
-        LW_TRY(resize(&s->matches, capacity, sizeof *s->matches, err));
-        s->matches_capacity = capacity;
+    if (b->n_matches == b->matches_capacity) {
+        int64_t capacity = b->matches_capacity ? 2 * b->matches_capacity : 1024;
+        LW_TRY(resize(&b->matches, capacity, sizeof *b->matches, err));
+        b->matches_capacity = capacity;
     }
-    s->matches[s->n_matches++] = match;
+    b->matches[b->n_matches++] = match;
     return LW_OK;
 }
 
@@ -308,11 +343,11 @@ static int compare_subjects(const void *a, const void *b)
 
 /* The best of both strands of query i, every subject once, on its better strand. Either list holds the best
  * `top` of its strand, so together they hold the best `top` of both. */
-static lw_status merge_strands(search *s, int64_t i, lw_error *err)
+static lw_status merge_strands(const search *s, batch *b, int64_t i, lw_error *err)
 {
-    int64_t n = s->reads.n, f = 0, r = 0;
-    const lw_search_hit *forward = s->hits + i * s->stride, *reverse = s->hits + (n + i) * s->stride;
-    int32_t n_forward = s->n_hits[i], n_reverse = s->both_strands ? s->n_hits[n + i] : 0;
+    int64_t n = b->reads.n, f = 0, r = 0;
+    const lw_search_hit *forward = b->hits + i * s->stride, *reverse = b->hits + (n + i) * s->stride;
+    int32_t n_forward = b->n_hits[i], n_reverse = s->both_strands ? b->n_hits[n + i] : 0;
     int64_t want = s->options->top ? s->options->top : INT64_MAX, taken = 0;
     int32_t *subjects = NULL; /* of both lists, sorted, those that stand twice */
     int64_t n_twice = 0;
@@ -334,7 +369,7 @@ static lw_status merge_strands(search *s, int64_t i, lw_error *err)
         return lw_fail_memory(err, (size_t)n_twice);
     }
     lw_status status = LW_OK;
-    s->more[i] = 0;
+    b->more[i] = 0;
     while (f < n_forward || r < n_reverse) {
         bool is_reverse = f == n_forward || (r < n_reverse && !before(s, &forward[f], &reverse[r]));
         const lw_search_hit *hit = is_reverse ? &reverse[r++] : &forward[f++];
@@ -347,10 +382,10 @@ static lw_status merge_strands(search *s, int64_t i, lw_error *err)
                 met[twin - subjects] = 1;
         }
         if (taken++ == want) {
-            s->more[i] = hit->score;
+            b->more[i] = hit->score;
             break;
         }
-        LW_TRY_END(add_match(s,
+        LW_TRY_END(add_match(b,
                              (lw_match){.query = (int32_t)i,
                                         .subject = hit->subject,
                                         .score = hit->score,
@@ -364,23 +399,30 @@ end:
     return status;
 }
 
-static lw_status find_hits(search *s, lw_error *err)
+static lw_status find_hits(search *s, batch *b, lw_error *err)
 {
-    lw_search_request request = {.queries = &s->queries,
-                                 .min_score = s->min_score,
-                                 .filter = s->options->filter ? s->filter : NULL,
+    lw_search_request request = {.queries = &b->queries,
+                                 .min_score = b->min_score,
+                                 .filter = s->options->filter ? b->filter : NULL,
                                  .top_n = (int32_t)s->top,
                                  .advance = advance,
                                  .user = s,
                                  .counts = &s->counts};
-    lw_search_result result = {.hits = s->hits, .stride = s->stride, .n_hits = s->n_hits};
+    lw_search_result result = {.hits = b->hits, .stride = s->stride, .n_hits = b->n_hits};
     LW_TRY(s->backend->search(s->context, &request, &result, err));
-    s->n_matches = 0;
-    for (int64_t i = 0; i < s->reads.n; i++) {
-        s->first_match[i] = s->n_matches;
-        LW_TRY(merge_strands(s, i, err));
+    s->done_queries += b->reads.n;
+    advance(s, 0);
+    return LW_OK;
+}
+
+static lw_status keep_hits(const search *s, batch *b, lw_error *err)
+{
+    b->n_matches = 0;
+    for (int64_t i = 0; i < b->reads.n; i++) {
+        b->first_match[i] = b->n_matches;
+        LW_TRY(merge_strands(s, b, i, err));
     }
-    s->first_match[s->reads.n] = s->n_matches;
+    b->first_match[b->reads.n] = b->n_matches;
     return LW_OK;
 }
 
@@ -402,16 +444,16 @@ static void free_pairs(pairs *p)
         free(p->paths);
 }
 
-static lw_status align_piece(search *s, lw_match *m, int64_t n, pairs *p, lw_error *err)
+static lw_status align_piece(search *s, batch *b, lw_match *m, int64_t n, pairs *p, lw_error *err)
 {
     for (int64_t k = 0; k < n; k++) {
-        int64_t query = m[k].query + (m[k].reverse ? s->reads.n : 0);
-        p->qstart[k] = s->start[query];
-        p->qlen[k] = s->len[query];
+        int64_t query = m[k].query + (m[k].reverse ? b->reads.n : 0);
+        p->qstart[k] = b->start[query];
+        p->qlen[k] = b->len[query];
         p->tstart[k] = s->view->start[m[k].subject];
         p->tlen[k] = s->view->len[m[k].subject];
     }
-    lw_seqs queries = {.n = n, .codes = s->codes, .start = p->qstart, .len = p->qlen};
+    lw_seqs queries = {.n = n, .codes = b->codes, .start = p->qstart, .len = p->qlen};
     lw_seqs targets = {.n = n, .codes = s->view->codes, .start = p->tstart, .len = p->tlen};
     LW_TRY(s->aligner->pair_ends(s->align_context, &queries, &targets, p->ends, err));
     for (int64_t k = 0; k < n; k++) {
@@ -419,7 +461,7 @@ static lw_status align_piece(search *s, lw_match *m, int64_t n, pairs *p, lw_err
             return lw_fail(
                 err, LW_E_INTERNAL,
                 "backends disagree on query %s against %s: %s scores %d and %s %d; please report it",
-                lw_read_name(&s->reads, m[k].query), lw_database_name(s->database, m[k].subject),
+                lw_read_name(&b->reads, m[k].query), lw_database_name(s->database, m[k].subject),
                 s->backend->base.name, m[k].score, s->aligner->base.name, p->ends[k].score);
         m[k].qend = p->ends[k].qend;
         m[k].tend = p->ends[k].tend;
@@ -428,7 +470,7 @@ static lw_status align_piece(search *s, lw_match *m, int64_t n, pairs *p, lw_err
     }
     if (!s->traced)
         return LW_OK;
-    LW_TRY(s->aligner->trace(s->align_context, &queries, &targets, n, p->tasks, p->paths, &s->cigars, err));
+    LW_TRY(s->aligner->trace(s->align_context, &queries, &targets, n, p->tasks, p->paths, &b->cigars, err));
     for (int64_t k = 0; k < n; k++) {
         m[k].qstart = p->paths[k].qstart;
         m[k].tstart = p->paths[k].tstart;
@@ -438,11 +480,11 @@ static lw_status align_piece(search *s, lw_match *m, int64_t n, pairs *p, lw_err
     return LW_OK;
 }
 
-static lw_status align_matches(search *s, lw_error *err)
+static lw_status align_matches(search *s, batch *b, lw_error *err)
 {
     enum { PIECE = 4096 };
     lw_status status = LW_OK;
-    int64_t most = s->n_matches < PIECE ? s->n_matches : PIECE;
+    int64_t most = b->n_matches < PIECE ? b->n_matches : PIECE;
     pairs p = {0};
     LW_TRY_END(resize(&p.qstart, most, sizeof *p.qstart, err));
     LW_TRY_END(resize(&p.tstart, most, sizeof *p.tstart, err));
@@ -451,36 +493,36 @@ static lw_status align_matches(search *s, lw_error *err)
     LW_TRY_END(resize(&p.ends, most, sizeof *p.ends, err));
     LW_TRY_END(resize(&p.tasks, most, sizeof *p.tasks, err));
     LW_TRY_END(resize(&p.paths, most, sizeof *p.paths, err));
-    s->cigars.n = 0;
-    for (int64_t from = 0; from < s->n_matches; from += PIECE) {
-        int64_t n = s->n_matches - from < PIECE ? s->n_matches - from : PIECE;
-        if (lw_stopped(s->host)) {
+    b->cigars.n = 0;
+    for (int64_t from = 0; from < b->n_matches; from += PIECE) {
+        int64_t n = b->n_matches - from < PIECE ? b->n_matches - from : PIECE;
+        if (lw_stopped(&s->host)) {
             status = lw_fail(err, LW_E_INTERRUPTED, "interrupted");
             break;
         }
-        LW_TRY_END(align_piece(s, s->matches + from, n, &p, err));
+        LW_TRY_END(align_piece(s, b, b->matches + from, n, &p, err));
     }
 end:
     free_pairs(&p);
     return status;
 }
 
-static void write_batch(search *s)
+static void write_batch(search *s, batch *b)
 {
-    lw_search_batch batch = {.reads = &s->reads, .queries = &s->queries, .cigar = s->cigars.op};
-    for (int64_t i = 0; i < s->reads.n; i++) {
-        int64_t n = s->first_match[i + 1] - s->first_match[i];
-        lw_match *m = s->matches + s->first_match[i];
+    lw_search_batch written = {.reads = &b->reads, .queries = &b->queries, .cigar = b->cigars.op};
+    for (int64_t i = 0; i < b->reads.n; i++) {
+        int64_t n = b->first_match[i + 1] - b->first_match[i];
+        lw_match *m = b->matches + b->first_match[i];
         if (s->has_statistics) {
-            double space = lw_search_space(&s->statistics, s->len[i], s->view->letters, s->view->n);
+            double space = lw_search_space(&s->statistics, b->len[i], s->view->letters, s->view->n);
             for (int64_t k = 0; k < n; k++) {
                 m[k].bits = lw_bit_score(&s->statistics, m[k].score);
                 m[k].evalue = lw_evalue(&s->statistics, m[k].score, space);
             }
         }
-        lw_search_write_query(&s->writer, &batch, (int32_t)i, m, n, s->more[i]);
+        lw_search_write_query(&s->writer, &written, (int32_t)i, m, n, b->more[i]);
     }
-    s->summary.hits += s->n_matches;
+    s->summary.hits += b->n_matches;
 }
 
 /* ---- the whole run ---------------------------------------------------------------------------------------
@@ -498,7 +540,7 @@ typedef struct checker {
 static void *check(void *arg)
 {
     checker *c = arg;
-    c->status = lw_database_check_blocks(c->search->database, c->search->pool, c->search->host, &c->error);
+    c->status = lw_database_check_blocks(c->search->database, c->search->pool, &c->search->host, &c->error);
     return NULL;
 }
 
@@ -513,7 +555,7 @@ static lw_status begin_check(search *s, checker *c, lw_error *err)
         c->running = true;
         return LW_OK;
     }
-    return lw_database_check_blocks(s->database, s->pool, s->host, err);
+    return lw_database_check_blocks(s->database, s->pool, &s->host, err);
 }
 
 /* Waits for the check. A damaged database explains whatever else failed. */
@@ -540,7 +582,7 @@ static lw_status choose(search *s, lw_error *err)
         rows[i] = &lw_search_backends[i]->base;
     LW_TRY(lw_backend_choose(rows, lw_search_backend_count, name, s->options->device, &index, why, sizeof why,
                              err));
-    lw_say(s->host, LW_SAY_INFO, "%s", why);
+    lw_say(&s->host, LW_SAY_INFO, "%s", why);
     s->backend = lw_search_backends[index];
     snprintf(s->summary.backend, sizeof s->summary.backend, "%s", s->backend->base.name);
     lw_device device;
@@ -570,7 +612,7 @@ static lw_status open_backends(search *s, lw_error *err)
                              .pool = s->pool,
                              .device = s->options->device,
                              .device_bytes = s->options->device_bytes,
-                             .host = s->host};
+                             .host = &s->host};
     LW_TRY(s->backend->open(s->backend, &s->context, &setup, err));
     lw_align_setup align = {.scoring = &s->scoring,
                             .mode = LW_LOCAL,
@@ -579,7 +621,7 @@ static lw_status open_backends(search *s, lw_error *err)
                             .n_hits = 1,
                             .pool = s->pool,
                             .device = s->options->device,
-                            .host = s->host};
+                            .host = &s->host};
     return s->aligner->open(s->aligner, &s->align_context, &align, err);
 }
 
@@ -604,22 +646,83 @@ static lw_status check_options(search *s, lw_error *err)
     return LW_OK;
 }
 
+/* Reads and prepares the next batch; no reads: there is none. */
+static lw_status next_batch(search *s, batch *b, lw_error *err)
+{
+    int64_t most = BATCH_HITS / (s->stride * (s->both_strands ? 2 : 1));
+    most = most < 1 ? 1 : most > BATCH_QUERIES ? BATCH_QUERIES : most;
+    LW_TRY(lw_seqio_read(s->reader, &b->reads, most, s->backend->batch_letters, err));
+    return b->reads.n ? prepare_batch(s, b, err) : LW_OK;
+}
+
+/* What is left to do with a batch that was scored. */
+static lw_status finish_batch(search *s, batch *b, checker *c, lw_error *err)
+{
+    LW_TRY(keep_hits(s, b, err));
+    LW_TRY(align_matches(s, b, err));
+    LW_TRY(end_check(c, LW_OK, err));
+    write_batch(s, b);
+    return LW_OK;
+}
+
+/* The scoring of one batch, in a thread of its own where there is one. */
+typedef struct scoring {
+    search *search;
+    batch *batch;
+    pthread_t thread;
+    bool running;
+    lw_status status;
+    lw_error error;
+} scoring;
+
+static void *score_batch(void *arg)
+{
+    scoring *x = arg;
+    x->status = find_hits(x->search, x->batch, &x->error);
+    return NULL;
+}
+
+static void begin_scoring(scoring *x, search *s, batch *b)
+{
+    *x = (scoring){.search = s, .batch = b};
+    x->running = pthread_create(&x->thread, NULL, score_batch, x) == 0;
+    if (!x->running)
+        score_batch(x);
+}
+
+static lw_status end_scoring(scoring *x, lw_status so_far, lw_error *err)
+{
+    if (x->running)
+        pthread_join(x->thread, NULL);
+    if (so_far != LW_OK || x->status == LW_OK)
+        return so_far;
+    return lw_fail(err, x->status, "%s", x->error.message);
+}
+
+/* While a batch is scored, the one before it is finished and the next one read. */
 static lw_status run(search *s, checker *c, lw_error *err)
 {
-    for (;;) {
-        int64_t most = BATCH_HITS / (s->stride * (s->both_strands ? 2 : 1));
-        most = most < 1 ? 1 : most > BATCH_QUERIES ? BATCH_QUERIES : most;
-        LW_TRY(lw_seqio_read(s->reader, &s->reads, most, s->backend->batch_letters, err));
-        if (s->reads.n == 0)
-            return LW_OK;
-        LW_TRY(prepare_batch(s, err));
-        LW_TRY(find_hits(s, err));
-        LW_TRY(align_matches(s, err));
-        LW_TRY(end_check(c, LW_OK, err));
-        write_batch(s);
-        s->done_queries += s->reads.n;
-        advance(s, 0);
+    batch *now_scored = &s->batches[0], *other = &s->batches[1];
+    LW_TRY(next_batch(s, now_scored, err));
+    while (now_scored->reads.n > 0) {
+        scoring x;
+        begin_scoring(&x, s, now_scored);
+        lw_status status = other->reads.n > 0 ? finish_batch(s, other, c, err) : LW_OK;
+        if (status == LW_OK)
+            status = next_batch(s, other, err);
+        LW_TRY(end_scoring(&x, status, err));
+        batch *scored = now_scored;
+        now_scored = other;
+        other = scored;
     }
+    return other->reads.n > 0 ? finish_batch(s, other, c, err) : LW_OK;
+}
+
+static void free_batch(batch *b)
+{
+    lw_read_batch_free(&b->reads);
+    free(b->codes), free(b->start), free(b->len), free(b->min_score), free(b->filter), free(b->n_hits);
+    free(b->hits), free(b->matches), free(b->first_match), free(b->more), free(b->cigars.op);
 }
 
 static void free_search(search *s)
@@ -630,9 +733,9 @@ static void free_search(search *s)
         s->aligner->close(s->align_context);
     lw_seqio_close(s->reader);
     lw_pool_close(s->pool);
-    lw_read_batch_free(&s->reads);
-    free(s->codes), free(s->start), free(s->len), free(s->min_score), free(s->filter), free(s->n_hits);
-    free(s->hits), free(s->matches), free(s->first_match), free(s->more), free(s->cigars.op);
+    free_batch(&s->batches[0]);
+    free_batch(&s->batches[1]);
+    pthread_mutex_destroy(&s->lock);
     free(s);
 }
 
@@ -648,7 +751,8 @@ lw_status lw_search(const lw_database *database, const char *const *queries, int
     s->database = database;
     s->view = lw_database_get_view(database);
     s->options = options;
-    s->host = host;
+    pthread_mutex_init(&s->lock, NULL);
+    set_host(s, host);
     LW_TRY_END(check_options(s, err));
     LW_TRY_END(make_scoring(s, err));
     lw_search_scoring(&s->scoring, &s->user);
@@ -664,7 +768,7 @@ lw_status lw_search(const lw_database *database, const char *const *queries, int
     s->stride = s->top < s->view->n ? s->top : s->view->n ? s->view->n : 1;
     LW_TRY_END(choose(s, err));
     LW_TRY_END(lw_pool_open(&s->pool, options->threads, err));
-    lw_seqio_options reading = {.pool = s->pool, .host = host};
+    lw_seqio_options reading = {.pool = s->pool, .host = &s->host};
     LW_TRY_END(lw_seqio_open(&s->reader, queries, n_queries, &reading, err));
     LW_TRY_END(lw_outfile_open(&s->file, output, temporaries, err));
     FILE *stream = lw_outfile_stream(s->file);
