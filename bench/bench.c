@@ -8,6 +8,7 @@
 
 const bench_domain bench_domains[] = {
     {"align", "reads against a reference, and paths", bench_align},
+    {"apsp", "all-pairs shortest paths of random graphs", bench_paths},
     {"search", "queries against a protein database", bench_search},
 };
 const int bench_domain_count = (int)(sizeof bench_domains / sizeof *bench_domains);
@@ -25,8 +26,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-lw_status bench_measure(bench *b, const bench_result *about, double amount,
-                        lw_status (*work)(void *arg, lw_error *err), void *arg, lw_error *err)
+lw_status bench_add(bench *b, const bench_result *about, double *rates, int n, lw_error *err)
 {
     if (b->n == b->capacity) {
         int capacity = 2 * b->capacity + 16;
@@ -36,6 +36,19 @@ lw_status bench_measure(bench *b, const bench_result *about, double amount,
         b->results = grown;
         b->capacity = capacity;
     }
+    qsort(rates, (size_t)n, sizeof *rates, compare);
+    bench_result *r = &b->results[b->n++];
+    *r = *about;
+    r->repeats = n;
+    r->minimum = rates[0];
+    r->median = rates[n / 2];
+    r->maximum = rates[n - 1];
+    return LW_OK;
+}
+
+lw_status bench_measure(bench *b, const bench_result *about, double amount,
+                        lw_status (*work)(void *arg, lw_error *err), void *arg, lw_error *err)
+{
     double *rate = malloc((size_t)b->repeats * sizeof *rate);
     if (!rate)
         return lw_fail_memory(err, (size_t)b->repeats * sizeof *rate);
@@ -47,15 +60,8 @@ lw_status bench_measure(bench *b, const bench_result *about, double amount,
         if (lw_stopped(b->host) && status == LW_OK)
             status = lw_fail(err, LW_E_INTERRUPTED, "interrupted");
     }
-    if (status == LW_OK) {
-        qsort(rate, (size_t)b->repeats, sizeof *rate, compare);
-        bench_result *r = &b->results[b->n++];
-        *r = *about;
-        r->repeats = b->repeats;
-        r->minimum = rate[0];
-        r->median = rate[b->repeats / 2];
-        r->maximum = rate[b->repeats - 1];
-    }
+    if (status == LW_OK)
+        status = bench_add(b, about, rate, b->repeats, err);
     free(rate);
     return status;
 }

@@ -24,6 +24,7 @@ typedef struct bench {
     int repeats;         /* timed runs per result, after one that is not */
     bool quick;          /* small inputs: a check that everything runs */
     int64_t letters;     /* of the database of `search`; 0: by the device */
+    int64_t vertices;    /* largest graph of `apsp`; 0: by the device */
     const char *backend; /* "auto": all rows that can run; else one row's name */
     int device;
     lw_pool *pool; /* all threads of this run */
@@ -42,10 +43,14 @@ extern const bench_domain bench_domains[];
 extern const int bench_domain_count;
 
 lw_status bench_align(bench *b, lw_error *err);
+lw_status bench_paths(bench *b, lw_error *err);
 lw_status bench_search(bench *b, lw_error *err);
 
 /* Seconds: of the wall clock, or that the calling thread ran. */
 double bench_now(bool of_thread);
+
+/* Adds a result of these n >= 1 rates, which are put in order. The other members are those of *about. */
+lw_status bench_add(bench *b, const bench_result *about, double *rates, int n, lw_error *err);
 
 /* Runs work(arg) once and then b->repeats times, and adds a result whose numbers are amount / seconds. The
  * other members are those of *about. */

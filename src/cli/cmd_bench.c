@@ -18,7 +18,7 @@ static const cli_spec spec = {
     .about =
         "Checks the kernels of this machine against the scalar reference and times them; where a peer's "
         "library\n"
-        "is installed, it runs on the same input and must give the same answers. DOMAIN: align, search "
+        "is installed, it runs on the same input and must give the same answers. DOMAIN: align, apsp, search "
         "(default: "
         "all).\n"
         "\n"
@@ -117,7 +117,7 @@ int cmd_bench(int argc, char **argv)
     const char *json = NULL, *backend = "auto";
     int repeats = 5, device = 0;
     bool quick = false;
-    int64_t letters = 0;
+    int64_t letters = 0, vertices = 0;
     const cli_option rows[] = {
         {0, "repeat", "N", "timed runs of each kernel; the median is shown (5)", CLI_INT, &repeats, 1, 1000,
          NULL},
@@ -126,6 +126,8 @@ int cmd_bench(int argc, char **argv)
          NULL},
         {0, "letters", "N", "letters of the database of `search` (200000000 on a GPU, else 4000000)",
          CLI_INT64, &letters, 1000, 1e11, NULL},
+        {0, "vertices", "N", "largest graph of `apsp` (32768 on a GPU, else 4096)", CLI_INT64, &vertices, 256,
+         1e6, NULL},
         {0, "device", "N", "CUDA device (0)", CLI_INT, &device, 0, CLI_MAX_DEVICES - 1, NULL},
         {0, "json", "FILE", "also write the results to FILE ('-': standard output)", CLI_TEXT, &json, 0, 0,
          NULL},
@@ -144,6 +146,7 @@ int cmd_bench(int argc, char **argv)
     bench b = {.repeats = repeats,
                .quick = quick,
                .letters = letters,
+               .vertices = vertices,
                .backend = backend,
                .device = device,
                .host = &run.host};
