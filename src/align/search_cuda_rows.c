@@ -1,7 +1,7 @@
 /* search_cuda_rows.c - the cuda-* rows of the search; without CUDA in this build they refuse and say why. */
 #include "align/search_cuda.h"
 
-#ifdef LW_HAVE_CUDA
+#if LW_HAVE_CUDA
 #define OPEN lw_search_cuda_open
 #define SEARCH lw_search_cuda_search
 #define CLOSE lw_search_cuda_close
