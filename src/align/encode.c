@@ -142,7 +142,8 @@ void lw_warn_substitutions(const lw_host *host, const lw_substitutions *counts)
 
 enum { OTHER, AMBIGUOUS, BASE };
 
-/* How many of n letters are plain bases; -1 if one is no nucleotide code at all. */
+/* How many of n letters are plain bases; -1 if one is a letter but no nucleotide code. What is no letter of
+ * either alphabet ('-', '1') speaks for neither: it is for the encoder to refuse. */
 static int64_t count_bases(const char *letters, int64_t n)
 {
     uint8_t kind[256] = {OTHER};
@@ -153,7 +154,7 @@ static int64_t count_bases(const char *letters, int64_t n)
     int64_t bases = 0;
     for (int64_t i = 0; i < n; i++) {
         uint8_t k = kind[(unsigned char)letters[i]];
-        if (k == OTHER)
+        if (k == OTHER && (isalpha((unsigned char)letters[i]) || letters[i] == '*'))
             return -1;
         bases += k == BASE;
     }

@@ -7,7 +7,9 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +24,17 @@
 #include "common/fail.h"
 #include "lanewise/lanewise.h"
 
+/* htslib 1.16 cannot close a CRAM file one of whose writes has failed: it encodes the failed container once
+ * more and crashes. So CRAM is written into a pipe, which never fails, and this thread carries it to the
+ * file. */
+typedef struct drain {
+    pthread_t thread;
+    int from; /* reading end of the pipe */
+    lw_outfile *file;
+    atomic_bool failed; /* what comes from now on is thrown away */
+    lw_error error;
+} drain;
+
 typedef struct samout {
     lw_sink sink;
     lw_samout_options o;
@@ -29,6 +42,7 @@ typedef struct samout {
     sam_hdr_t *header;
     char *read_group_id; /* NULL: none */
     htsFile *hts;        /* BAM and CRAM */
+    drain *drain;        /* CRAM's way to the file */
     atomic_flag *said;   /* that a name looks like a header line; reached through a const self */
 } samout;
 
@@ -522,14 +536,74 @@ static lw_status write_lines(lw_sink *sink, lw_chunk *chunk, lw_error *err)
     return status;
 }
 
+static void *run_drain(void *arg)
+{
+    drain *d = arg;
+    char buffer[1 << 16];
+    for (;;) {
+        ssize_t n = read(d->from, buffer, sizeof buffer);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return NULL;
+        if (!atomic_load(&d->failed) && lw_outfile_write(d->file, buffer, (size_t)n, &d->error) != LW_OK)
+            atomic_store(&d->failed, true);
+    }
+}
+
+/* Makes self->hts a CRAM writer in front of a drain. */
+static lw_status open_drain(samout *self, lw_error *err)
+{
+    int ends[2];
+    drain *d = calloc(1, sizeof *d);
+    if (!d)
+        return lw_fail_memory(err, sizeof *d);
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        free(d);
+        return lw_fail(err, LW_E_IO, "a pipe could not be made: %s", strerror(errno));
+    }
+    d->from = ends[0];
+    d->file = self->file;
+    if (pthread_create(&d->thread, NULL, run_drain, d) != 0) {
+        close(ends[0]);
+        close(ends[1]);
+        free(d);
+        return lw_fail(err, LW_E_NOMEM, "a writing thread could not be started");
+    }
+    self->drain = d;
+    hFILE *stream = hdopen(ends[1], "w");
+    if (!stream) {
+        close(ends[1]);
+        return lw_fail_memory(err, sizeof *stream);
+    }
+    self->hts = hts_hopen(stream, lw_outfile_name(self->file), "wc");
+    if (!self->hts) {
+        hclose_abruptly(stream);
+        return lw_fail_memory(err, sizeof *self->hts);
+    }
+    return LW_OK;
+}
+
+/* After the writing end was closed: waits for the rest to arrive. */
+static lw_status close_drain(samout *self, lw_status so_far, lw_error *err)
+{
+    drain *d = self->drain;
+    if (!d)
+        return so_far;
+    pthread_join(d->thread, NULL);
+    close(d->from);
+    if (so_far == LW_OK && atomic_load(&d->failed))
+        so_far = lw_fail(err, d->error.status, "%s", d->error.message);
+    free(d);
+    return so_far;
+}
+
 static lw_status failed(samout *self, lw_error *err)
 {
     int reason = errno;
     /* with compression threads it was one of them that saw the error */
-    hFILE *stream =
-        self->o.format == LW_FORMAT_BAM ? self->hts->fp.bgzf->fp : cram_fd_get_fp(self->hts->fp.cram);
-    if (stream && herrno(stream))
-        reason = herrno(stream);
+    if (self->o.format == LW_FORMAT_BAM && herrno(self->hts->fp.bgzf->fp))
+        reason = herrno(self->hts->fp.bgzf->fp);
     return lw_outfile_failed(self->file, reason, err);
 }
 
@@ -541,6 +615,8 @@ static lw_status write_records(lw_sink *sink, lw_chunk *chunk, lw_error *err)
         if (sam_write1(self->hts, self->header, chunk->record[i]) < 0)
             return failed(self, err);
     chunk->n_record = 0;
+    if (self->drain && atomic_load(&self->drain->failed))
+        return lw_fail(err, self->drain->error.status, "%s", self->drain->error.message);
     return LW_OK;
 }
 
@@ -556,6 +632,7 @@ static lw_status close_samout(lw_sink *sink, lw_status so_far, lw_error *err)
         if (hts_close(self->hts) < 0 && so_far == LW_OK)
             so_far = lw_outfile_failed(self->file, errno, err);
     }
+    so_far = close_drain(self, so_far, err);
     sam_hdr_destroy(self->header);
     free(self->read_group_id);
     free(self->said);
@@ -579,7 +656,7 @@ static lw_status lend_references(samout *self, lw_error *err)
 static lw_status open_hts(samout *self, lw_error *err)
 {
     bool cram = self->o.format == LW_FORMAT_CRAM;
-    LW_TRY(lw_outfile_hts(self->file, cram ? "wc" : "wb", &self->hts, err));
+    LW_TRY(cram ? open_drain(self, err) : lw_outfile_hts(self->file, "wb", &self->hts, err));
     htsThreadPool pool = {.pool = lw_pool_hts(self->o.pool)};
     if (cram) {
         LW_TRY(lend_references(self, err));

@@ -140,7 +140,8 @@ Test(encode, type)
         {"ACGE", LW_PROTEIN},
         {"MKV", LW_PROTEIN},
         {"ACGT*", LW_PROTEIN},
-        {"ACGT-", LW_PROTEIN},
+        {"ACGTACGTACGTACGTACGT-1", LW_DNA}, /* a damaged file, to be refused as what it nearly is */
+        {"MKT-", LW_PROTEIN},
         {"NNNNNNNNNN", LW_DNA},
         {"GATTACA", LW_DNA},
         {"SKVDHWWKVDM", LW_PROTEIN},
