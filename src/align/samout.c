@@ -15,18 +15,18 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <htslib/bgzf.h>
 #include <htslib/cram.h>
 #include <htslib/hfile.h>
 #include <htslib/hts.h>
 
 #include "align/mates.h"
+#include "align/stream_tuning.h"
 #include "common/fail.h"
 #include "lanewise/lanewise.h"
 
-/* htslib 1.16 cannot close a CRAM file one of whose writes has failed: it encodes the failed container once
- * more and crashes. So CRAM is written into a pipe, which never fails, and this thread carries it to the
- * file. */
+/* htslib 1.16 does not survive a failed write: a CRAM container is encoded once more when the file is closed,
+ * which crashes, and a BGZF file is not freed. So it writes into a pipe, which never fails, and this thread
+ * carries that to the file. */
 typedef struct drain {
     pthread_t thread;
     int from; /* reading end of the pipe */
@@ -42,7 +42,7 @@ typedef struct samout {
     sam_hdr_t *header;
     char *read_group_id; /* NULL: none */
     htsFile *hts;        /* BAM and CRAM */
-    drain *drain;        /* CRAM's way to the file */
+    drain *drain;        /* its way to the file */
     atomic_flag *said;   /* that a name looks like a header line; reached through a const self */
 } samout;
 
@@ -551,7 +551,7 @@ static void *run_drain(void *arg)
     }
 }
 
-/* Makes self->hts a CRAM writer in front of a drain. */
+/* Makes self->hts a writer in front of a drain. */
 static lw_status open_drain(samout *self, lw_error *err)
 {
     int ends[2];
@@ -564,6 +564,7 @@ static lw_status open_drain(samout *self, lw_error *err)
     }
     d->from = ends[0];
     d->file = self->file;
+    fcntl(ends[1], F_SETPIPE_SZ, LW_SAMOUT_PIPE_BYTES); /* a wish: a smaller pipe works too */
     if (pthread_create(&d->thread, NULL, run_drain, d) != 0) {
         close(ends[0]);
         close(ends[1]);
@@ -576,7 +577,8 @@ static lw_status open_drain(samout *self, lw_error *err)
         close(ends[1]);
         return lw_fail_memory(err, sizeof *stream);
     }
-    self->hts = hts_hopen(stream, lw_outfile_name(self->file), "wc");
+    self->hts =
+        hts_hopen(stream, lw_outfile_name(self->file), self->o.format == LW_FORMAT_CRAM ? "wc" : "wb");
     if (!self->hts) {
         hclose_abruptly(stream);
         return lw_fail_memory(err, sizeof *self->hts);
@@ -598,40 +600,29 @@ static lw_status close_drain(samout *self, lw_status so_far, lw_error *err)
     return so_far;
 }
 
-static lw_status failed(samout *self, lw_error *err)
+/* htslib refused a record: for lack of memory, as the pipe takes everything, unless the file did not. */
+static lw_status failed(const samout *self, lw_error *err)
 {
-    int reason = errno;
-    /* with compression threads it was one of them that saw the error */
-    if (self->o.format == LW_FORMAT_BAM && herrno(self->hts->fp.bgzf->fp))
-        reason = herrno(self->hts->fp.bgzf->fp);
-    return lw_outfile_failed(self->file, reason, err);
+    if (atomic_load(&self->drain->failed))
+        return lw_fail(err, self->drain->error.status, "%s", self->drain->error.message);
+    return lw_fail(err, LW_E_INTERNAL, "%s: a record could not be encoded", lw_outfile_name(self->file));
 }
 
 static lw_status write_records(lw_sink *sink, lw_chunk *chunk, lw_error *err)
 {
     samout *self = (samout *)sink;
-    errno = 0;
     for (int64_t i = 0; i < chunk->n_record; i++)
         if (sam_write1(self->hts, self->header, chunk->record[i]) < 0)
             return failed(self, err);
     chunk->n_record = 0;
-    if (self->drain && atomic_load(&self->drain->failed))
-        return lw_fail(err, self->drain->error.status, "%s", self->drain->error.message);
-    return LW_OK;
+    return atomic_load(&self->drain->failed) ? failed(self, err) : LW_OK;
 }
 
 static lw_status close_samout(lw_sink *sink, lw_status so_far, lw_error *err)
 {
     samout *self = (samout *)sink;
-    if (self->hts) {
-        errno = 0;
-        /* to learn the reason of a failure; not for CRAM: htslib 1.16 encodes a flushed container again */
-        if (so_far == LW_OK && self->o.format == LW_FORMAT_BAM && hts_flush(self->hts) < 0)
-            so_far = failed(self, err);
-        errno = 0;
-        if (hts_close(self->hts) < 0 && so_far == LW_OK)
-            so_far = lw_outfile_failed(self->file, errno, err);
-    }
+    if (self->hts && hts_close(self->hts) < 0 && so_far == LW_OK)
+        so_far = failed(self, err);
     so_far = close_drain(self, so_far, err);
     sam_hdr_destroy(self->header);
     free(self->read_group_id);
@@ -646,17 +637,17 @@ static lw_status lend_references(samout *self, lw_error *err)
 {
     htsFile *lender = hts_open("/dev/null", "wc");
     refs_t *refs = lender && hts_set_fai_filename(lender, self->o.fasta) == 0 ? cram_get_refs(lender) : NULL;
-    int failed = !refs || hts_set_opt(self->hts, CRAM_OPT_SHARED_REF, refs) < 0;
+    bool shared = refs && hts_set_opt(self->hts, CRAM_OPT_SHARED_REF, refs) == 0;
     if (lender)
         hts_close(lender);
-    return failed ? lw_fail(err, LW_E_IO, "CRAM: the references could not be loaded from %s", self->o.fasta)
-                  : LW_OK;
+    return !shared ? lw_fail(err, LW_E_IO, "CRAM: the references could not be loaded from %s", self->o.fasta)
+                   : LW_OK;
 }
 
 static lw_status open_hts(samout *self, lw_error *err)
 {
     bool cram = self->o.format == LW_FORMAT_CRAM;
-    LW_TRY(cram ? open_drain(self, err) : lw_outfile_hts(self->file, "wb", &self->hts, err));
+    LW_TRY(open_drain(self, err));
     htsThreadPool pool = {.pool = lw_pool_hts(self->o.pool)};
     if (cram) {
         LW_TRY(lend_references(self, err));
@@ -668,7 +659,6 @@ static lw_status open_hts(samout *self, lw_error *err)
      * which those are: the writer's thread alone encodes CRAM, so that the same run gives the same bytes. */
     if (!cram && pool.pool && lw_pool_threads(self->o.pool) > 1 && hts_set_thread_pool(self->hts, &pool) < 0)
         return lw_fail(err, LW_E_NOMEM, "the output's compression threads could not be started");
-    errno = 0;
     if (sam_hdr_write(self->hts, self->header) < 0)
         return failed(self, err);
     return LW_OK;

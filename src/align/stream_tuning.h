@@ -18,6 +18,10 @@
 /* Batches beyond two per lane: one with the reader, one with the writer. */
 #define LW_STREAM_SPARE_BATCHES 2
 
+/* The pipe between htslib and the output file: about sixteen compressed blocks of BAM, so that neither side
+ * wakes the other for each of them. */
+#define LW_SAMOUT_PIPE_BYTES (1 << 20)
+
 /* Most secondary placements of a read that can be asked for. */
 #define LW_MAX_SECONDARY 1000
 
