@@ -278,27 +278,6 @@ static lw_status open_on_device(context *c, int lanes, lw_error *err)
     LW_TRY(lw_device_query(c->setup.device, &c->device, err));
     LW_CUDA_TRY(err, "choosing the device", cudaSetDevice(c->setup.device));
     LW_CUDA_TRY(err, "creating a stream", cudaStreamCreateWithFlags(&c->stream, cudaStreamNonBlocking));
-    for (int i = 0; i < lw_score_class_count; i++)
-        LW_CUDA_TRY(err, "preparing kernels",
-                    cudaFuncSetAttribute((const void *)lw_score_classes[i].kernel,
-                                         cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                         (int)c->device.shared_bytes));
-    for (int i = 0; i < 4; i++)
-        LW_CUDA_TRY(err, "preparing kernels",
-                    cudaFuncSetAttribute((const void *)lw_column_classes[i].kernel,
-                                         cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                         (int)c->device.shared_bytes));
-    for (int local = 0; local < 2; local++) {
-        LW_CUDA_TRY(err, "preparing kernels",
-                    cudaFuncSetAttribute((const void *)lw_trace_long[local],
-                                         cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                         (int)c->device.shared_bytes));
-        for (int wide = 0; wide < 2; wide++)
-            LW_CUDA_TRY(err, "preparing kernels",
-                        cudaFuncSetAttribute((const void *)lw_trace_fill[local][wide],
-                                             cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                             (int)c->device.shared_bytes));
-    }
     lw_score_table table;
     memcpy(table.score, s->score, sizeof table.score);
     memcpy(table.complement, s->complement, sizeof table.complement);
@@ -551,6 +530,23 @@ static lw_score_args common_args(context *c, const batch *b, int word)
     return a;
 }
 
+/* Makes sure that blocks of the kernel may have so much shared memory. Asked for only where it is needed:
+ * touching a kernel loads it, and a run uses few of them. */
+static lw_status allow_shared(const context *c, const void *kernel, int64_t bytes, lw_error *err)
+{
+    if (bytes <= 48 << 10)
+        return LW_OK;
+    if (bytes <= c->device.shared_bytes) {
+        LW_CUDA_TRY(err, "preparing a kernel",
+                    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
+        return LW_OK;
+    }
+    return lw_fail(
+        err, LW_E_UNSUPPORTED,
+        "%s gives a block %ld bytes of shared memory, an alphabet of %d letters needs %ld: use --backend cpu",
+        c->device.name, (long)c->device.shared_bytes, c->setup.scoring->n_letters, (long)bytes);
+}
+
 /* Warps in a launch, with the border that each needs when there are several passes. */
 static lw_status launch_score(context *c, const lw_score_class *k, lw_score_args *a, int64_t units,
                               int64_t rows, bool passes, lw_error *err)
@@ -560,10 +556,7 @@ static lw_status launch_score(context *c, const lw_score_class *k, lw_score_args
         warps /= 2;
         shared = lw_score_shared_bytes(k, a->n_letters) / k->warps * warps;
     }
-    if (shared > c->device.shared_bytes)
-        return lw_fail(err, LW_E_UNSUPPORTED,
-                       "%s has %ld bytes of shared memory a block, an alphabet of %d letters needs %ld",
-                       c->device.name, (long)c->device.shared_bytes, a->n_letters, (long)shared);
+    LW_TRY(allow_shared(c, (const void *)k->kernel, shared, err));
     int64_t n_warps = units;
     if (passes) {
         a->border_stride = rows + c->block_rows + LW_WARP + 1;
@@ -639,6 +632,7 @@ static lw_status compute_nodes(context *c, batch *b, int64_t from, int64_t to, l
         a.slots = (const lw_slot *)c->node_slots.at + from;
         a.segments = (const lw_segment *)c->node_segments.at + from;
         a.n_slots = to - from;
+        a.keyed = (int64_t)b->longest_read * c->setup.scoring->max_score < INT32_MAX / LW_KEY_COLUMNS - 1;
         int64_t units = (a.n_slots * k->lanes + LW_WARP - 1) / LW_WARP;
         int64_t rows = min64(most_span(c, b->longest_read), rows_of(c, b->longest_target)) + c->block_rows +
                        LW_BLOCK_TAIL;
@@ -897,12 +891,11 @@ typedef struct trace_batch {
 static int trace_kind(const context *c, const lw_trace_task *t)
 {
     int local = c->setup.mode == LW_LOCAL;
-    for (int wide = 0; wide < 2; wide++) {
-        int64_t holds =
-            wide ? LW_TRACE_WIDE_LANES * LW_TRACE_WIDE_COLUMNS : LW_TRACE_LANES * LW_TRACE_COLUMNS;
-        if (t->qlen + !local <= holds && lw_trace_fill_words(wide, local, t->tlen) <= LW_TRACE_MOST_WORDS)
-            return wide ? TRACE_WIDE : TRACE_SHORT;
-    }
+    if (t->qlen + !local <= LW_TRACE_LANES * LW_TRACE_COLUMNS &&
+        lw_trace_fill_words(0, local, t->qlen, t->tlen) <= LW_TRACE_MOST_WORDS)
+        return TRACE_SHORT;
+    if (lw_trace_fill_words(1, local, t->qlen, t->tlen) <= LW_TRACE_MOST_WORDS)
+        return TRACE_WIDE;
     return TRACE_LONG;
 }
 
@@ -913,64 +906,36 @@ static int64_t long_ops(const lw_trace_task *t)
     return 2 * (int64_t)(t->qlen < t->tlen ? t->qlen : t->tlen) + 3;
 }
 
-/* Letters of the batch's queries (whole, for their reverse complements) and windows; items; results. */
+/* Items of the batch, whose queries and targets are on the device already; room for its results. */
 static lw_status upload_tasks(context *c, const trace_batch *b, int64_t *scratch_words, int64_t *ops,
                               lw_error *err)
 {
     int local = c->setup.mode == LW_LOCAL, per_warp = b->kind == TRACE_SHORT ? LW_WARP / LW_TRACE_LANES : 1;
-    int64_t query_letters = 0, window_letters = 0;
-    for (int64_t k = 0; k < b->n; k++) {
-        const lw_trace_task *t = &b->tasks[b->pick[k]];
-        query_letters += b->queries->len[t->query];
-        window_letters += b->targets ? t->tlen : 0;
-    }
-    LW_TRY(pinned_room(&c->p_codes, (size_t)query_letters + 1, err));
-    LW_TRY(pinned_room(&c->p_targets, (size_t)window_letters + 1, err));
-    LW_TRY(pinned_room(&c->p_start, (size_t)b->n * sizeof(int64_t), err));
-    LW_TRY(pinned_room(&c->p_len, (size_t)b->n * sizeof(int32_t), err));
+    const int64_t *target_start = b->targets ? (const int64_t *)c->p_target_start.at : c->host_ref_start;
     LW_TRY(pinned_room(&c->p_items, (size_t)b->n * sizeof(lw_trace_item), err));
     LW_TRY(pinned_room(&c->p_results, (size_t)b->n * sizeof(lw_trace_result), err));
-    uint8_t *codes = (uint8_t *)c->p_codes.at, *windows = (uint8_t *)c->p_targets.at;
-    int64_t *start = (int64_t *)c->p_start.at, at = 0, window_at = 0;
-    int32_t *len = (int32_t *)c->p_len.at;
     lw_trace_item *items = (lw_trace_item *)c->p_items.at;
     *scratch_words = *ops = 0;
     for (int64_t k = 0; k < b->n; k += per_warp) {
         int32_t longest = 0;
         for (int64_t i = k; i < k + per_warp && i < b->n; i++) {
             const lw_trace_task *t = &b->tasks[b->pick[i]];
-            int32_t n = b->queries->len[t->query];
-            memcpy(codes + at, b->queries->codes + b->queries->start[t->query], (size_t)n);
-            start[i] = at;
-            len[i] = n;
-            at += n;
-            items[i].item = (int32_t)(i * 2 + t->reverse);
+            items[i].item = (int32_t)(t->query * 2 + t->reverse);
             items[i].qlen = t->qlen;
             items[i].tlen = t->tlen;
+            items[i].ref = target_start[t->target] + t->tbegin;
             items[i].scratch = *scratch_words;
             items[i].ops = *ops;
-            if (b->targets) {
-                memcpy(windows + window_at, b->targets->codes + b->targets->start[t->target] + t->tbegin,
-                       (size_t)t->tlen);
-                items[i].ref = window_at;
-                window_at += t->tlen;
-            } else {
-                items[i].ref = c->host_ref_start[t->target] + t->tbegin;
-            }
             longest = t->tlen > longest ? t->tlen : longest;
             if (b->kind == TRACE_LONG)
                 *ops += long_ops(t);
         }
         const lw_trace_task *t = &b->tasks[b->pick[k]];
-        *scratch_words += b->kind == TRACE_LONG ? lw_trace_long_words(local, t->qlen, t->tlen)
-                                                : lw_trace_fill_words(b->kind == TRACE_WIDE, local, longest);
+        *scratch_words += b->kind == TRACE_LONG
+                              ? lw_trace_long_words(local, t->qlen, t->tlen)
+                              : lw_trace_fill_words(b->kind == TRACE_WIDE, local, t->qlen, longest);
     }
-    LW_TRY(upload(c, &c->codes, &c->p_codes, (size_t)at + 1, err));
-    LW_TRY(upload(c, &c->start, &c->p_start, (size_t)b->n * sizeof(int64_t), err));
-    LW_TRY(upload(c, &c->len, &c->p_len, (size_t)b->n * sizeof(int32_t), err));
     LW_TRY(upload(c, &c->items, &c->p_items, (size_t)b->n * sizeof(lw_trace_item), err));
-    if (b->targets)
-        LW_TRY(upload(c, &c->targets, &c->p_targets, (size_t)window_at + 1, err));
     LW_TRY(device_room(c, &c->results, (size_t)b->n * sizeof(lw_trace_result), err));
     LW_TRY(device_room(c, &c->counts, sizeof(unsigned long long), err));
     return pinned_room(&c->p_counts, sizeof(unsigned long long), err);
@@ -1012,12 +977,14 @@ static lw_status trace_some(context *c, const trace_batch *b, lw_path *paths, lw
     while (shared * warps > c->device.shared_bytes && warps > 1)
         warps /= 2;
     if (b->kind == TRACE_LONG) {
+        LW_TRY(allow_shared(c, (const void *)lw_trace_long[local], shared, err));
         LW_CUDA_TRY(
             err, "tracing",
             lw_launch(lw_trace_long[local], dim3((unsigned)b->n), LW_WARP, (size_t)shared, c->stream, a));
     } else {
         int64_t lanes = wide ? LW_TRACE_WIDE_LANES : LW_TRACE_LANES,
                 units = (b->n * lanes + LW_WARP - 1) / LW_WARP;
+        LW_TRY(allow_shared(c, (const void *)lw_trace_fill[local][wide], shared * warps, err));
         LW_CUDA_TRY(err, "tracing",
                     lw_launch(lw_trace_fill[local][wide], dim3((unsigned)((units + warps - 1) / warps)),
                               (unsigned)(warps * LW_WARP), (size_t)(shared * warps), c->stream, a));
@@ -1083,6 +1050,13 @@ static lw_status cuda_trace(void *context_, const lw_seqs *queries, const lw_seq
     context *c = (context *)context_;
     lw_status status = LW_OK;
     LW_CUDA_TRY(err, "choosing the device", cudaSetDevice(c->setup.device));
+    if (n == 0)
+        return LW_OK;
+    LW_TRY(upload_seqs(c, queries, 0, queries->n, LW_MARGIN, &c->p_codes, &c->p_start, &c->p_len, &c->codes,
+                       &c->start, &c->len, err));
+    if (targets)
+        LW_TRY(upload_seqs(c, targets, 0, targets->n, LW_MARGIN, &c->p_targets, &c->p_target_start,
+                           &c->p_target_len, &c->targets, &c->target_start, &c->target_len, err));
     /* by kind, and within a kind by window, so that the tasks of one warp end together */
     int32_t *key = (int32_t *)malloc((size_t)(2 * n + 1) * sizeof *key), *pick = key ? key + n : NULL;
     if (!key)
@@ -1109,10 +1083,10 @@ static lw_status cuda_trace(void *context_, const lw_seqs *queries, const lw_seq
             int64_t count = 0, bytes = 0, share = kind == TRACE_SHORT ? LW_WARP / LW_TRACE_LANES : 1;
             while (first + count < of_kind && count < most) {
                 const lw_trace_task *t = &tasks[pick[first + count]];
-                bytes += queries->len[t->query] + (targets ? t->tlen : 0) + 256;
+                bytes += 256;
                 bytes += kind == TRACE_LONG
                              ? 4 * (lw_trace_long_words(local, t->qlen, t->tlen) + long_ops(t))
-                             : 4 * lw_trace_fill_words(kind == TRACE_WIDE, local, t->tlen) / share;
+                             : 4 * lw_trace_fill_words(kind == TRACE_WIDE, local, t->qlen, t->tlen) / share;
                 if (count > 0 && bytes > min64(c->budget / 2, (int64_t)LW_TRACE_BATCH_MB << 20))
                     break;
                 count++;

@@ -55,6 +55,9 @@ typedef struct lw_column {
     int32_t score, qend;
 } lw_column;
 
+/* A score times this, plus a column, is one s32. */
+enum { LW_KEY_COLUMNS = 32 };
+
 typedef struct lw_score_args {
     lw_queries queries;
     const lw_slot *slots;
@@ -76,6 +79,7 @@ typedef struct lw_score_args {
     int32_t block_rows;
     uint32_t open, extend;    /* -(gap_open + gap_extend) and -gap_extend as the kernel's words want them */
     int32_t len_min, len_max; /* columns: queries outside are another kernel's */
+    int32_t keyed;            /* columns: no local score reaches 2^31 / LW_KEY_COLUMNS */
 } lw_score_args;
 
 typedef void (*lw_score_kernel)(lw_score_args);
@@ -167,7 +171,8 @@ typedef struct lw_trace_args {
     lw_trace_result *results;
 } lw_trace_args;
 
-/* Query letters that the short kernels hold, rows between two checkpoints of the long one. */
+/* Query letters that the short kernels hold (wide ones: in one pass), rows between two checkpoints of the
+ * long one. */
 enum {
     LW_TRACE_LANES = 8,
     LW_TRACE_COLUMNS = 20,
@@ -180,8 +185,8 @@ typedef void (*lw_trace_kernel)(lw_trace_args);
 /* [local][wide] fills directions, [local][wide] walks them, [local] does long ones alone */
 extern const lw_trace_kernel lw_trace_fill[2][2], lw_trace_walk[2][2], lw_trace_long[2];
 int64_t lw_trace_shared_bytes(int wide, int local, int n_letters); /* per warp */
-int64_t lw_trace_fill_words(int wide, int local,
-                            int32_t tlen); /* scratch of one warp whose longest window is tlen */
+/* scratch of one warp whose longest query and window are these */
+int64_t lw_trace_fill_words(int wide, int local, int32_t qlen, int32_t tlen);
 int64_t lw_trace_long_words(int local, int32_t qlen, int32_t tlen);
 
 #endif

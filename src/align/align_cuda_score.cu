@@ -174,7 +174,8 @@ __global__ void __launch_bounds__(128, 4) score_blocks(const lw_score_args a)
  * scores. */
 template <int LOCAL, int G, int C> __global__ void __launch_bounds__(128) score_columns(const lw_score_args a)
 {
-    constexpr int CHUNKS = (C + 3) / 4, WORD = LW_WORD_S32;
+    constexpr int CHUNKS = (C + 3) / 4, WORD = LW_WORD_S32, KEY = LW_KEY_COLUMNS;
+    static_assert(C <= KEY, "a column fits its part of a key");
     const uint32_t far = LOCAL ? 0 : lw_word_of<WORD>(lw_far<WORD>(), 0);
     const int lane = lw_lane(), in_group = lane % G, warp = (int)threadIdx.x / LW_WARP;
     uint4 *profile = lw_shared + warp * (a.n_letters + !LOCAL) * CHUNKS * LW_WARP + lane;
@@ -236,7 +237,19 @@ template <int LOCAL, int G, int C> __global__ void __launch_bounds__(128) score_
                 lw_row<WORD, LOCAL, C>(lookup + letter * lw_letter_bytes<C>(), diagonal, a.open, a.extend, h,
                                        e, f, 0);
                 diagonal = left;
-                if (LOCAL) {
+                if (LOCAL && a.keyed) { /* score and column in one number: fewer comparisons */
+                    int32_t key = 0;
+#pragma unroll
+                    for (int c = 0; c < C; c += 2) {
+                        int32_t even = (int32_t)h[c] * KEY + (KEY - 1 - c);
+                        int32_t odd = c + 1 < C ? (int32_t)h[c + 1] * KEY + (KEY - 2 - c) : 0;
+                        key = lw_max3(key, even, odd);
+                    }
+                    const int32_t score = (int32_t)((uint32_t)key / KEY);
+                    if (score > best.score)
+                        best.score = score,
+                        best.qend = first_end + (KEY - 1 - (int32_t)((uint32_t)key % KEY));
+                } else if (LOCAL) {
 #pragma unroll
                     for (int c = 0; c < C; c++)
                         if ((int32_t)h[c] > best.score)

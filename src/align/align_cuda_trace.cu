@@ -110,6 +110,13 @@ LW_DEVICE void finish(walk &w, uint32_t *ops, int down)
 /* --- short tasks: fill, then walk -------------------------------------------------------------------------
  */
 
+/* Passes over a query: modes other than local need a column of padding in front of it. */
+template <int LOCAL, int G, int C> LW_DEVICE int32_t fill_passes(int32_t qlen)
+{
+    int32_t passes = (qlen + !LOCAL + G * C - 1) / (G * C);
+    return passes > 0 ? passes : 1;
+}
+
 template <int LOCAL, int G, int C> __global__ void __launch_bounds__(128) trace_fill(const lw_trace_args a)
 {
     constexpr int CHUNKS = (C + 3) / 4, WORDS = (C + 7) / 8;
@@ -127,38 +134,51 @@ template <int LOCAL, int G, int C> __global__ void __launch_bounds__(128) trace_
     const int32_t rows = real ? task.tlen + !LOCAL : 0;
     const int32_t item[2] = {real ? task.item : -1, -1}, qlen[2] = {task.qlen, 0};
     const int32_t n_rows = lw_reduce_max_xor(LW_ALL_LANES, rows, LW_WARP);
-    lw_build_profile<LW_WORD_S32, LOCAL, C>(profile, a.queries, a.table, a.n_letters, a.mode, item, qlen,
-                                            in_group * C, G * C);
+    const int32_t passes = G < LW_WARP ? 1 : fill_passes<LOCAL, G, C>(task.qlen);
     const uint8_t *letters = a.refs + task.ref - !LOCAL;
     uint32_t *out = a.scratch + task.scratch + lane;
-    uint32_t h[C], e[C], f = far;
-    int32_t diagonal = 0;
+    /* behind the directions of all passes: H and F of each row between two passes, updated in place as in
+     * scoring */
+    const int64_t pass_words = ((int64_t)n_rows + G - 1) * WORDS * LW_WARP;
+    uint2 *border = (uint2 *)(a.scratch + task.scratch + passes * pass_words);
+    for (int32_t pass = 0; pass < passes; pass++, out += pass_words) {
+        lw_build_profile<LW_WORD_S32, LOCAL, C>(profile, a.queries, a.table, a.n_letters, a.mode, item, qlen,
+                                                (pass * G + in_group) * C, passes * G * C);
+        uint32_t h[C], e[C], f = far;
+        int32_t diagonal = 0;
 #pragma unroll
-    for (int c = 0; c < C; c++)
-        h[c] = 0, e[c] = far;
+        for (int c = 0; c < C; c++)
+            h[c] = 0, e[c] = far;
 #pragma unroll 1
-    for (int32_t step = 0; step < n_rows + G - 1; step++) {
-        const int32_t row = step - in_group;
-        const bool here = row >= 0 && row < rows;
-        const int letter = !LOCAL && row <= 0 ? a.n_letters : here ? letters[row] : 0;
-        uint32_t left = lw_from_below(LW_ALL_LANES, h[C - 1], 1, G), bits[WORDS];
-        f = lw_from_below(LW_ALL_LANES, f, 1, G);
-        if (in_group == 0)
-            left = 0, f = far;
-        row_with_directions<LOCAL, C>(lookup + letter * lw_letter_bytes<C>(), diagonal, a.open, a.extend, h,
-                                      e, f, bits);
-        diagonal = (int32_t)left;
+        for (int32_t step = 0; step < n_rows + G - 1; step++) {
+            const int32_t row = step - in_group;
+            const bool here = row >= 0 && row < rows;
+            const int letter = !LOCAL && row <= 0 ? a.n_letters : here ? letters[row] : 0;
+            uint32_t left = lw_from_below(LW_ALL_LANES, h[C - 1], 1, G), bits[WORDS];
+            f = lw_from_below(LW_ALL_LANES, f, 1, G);
+            if (in_group == 0) {
+                left = 0, f = far;
+                if (G == LW_WARP && pass > 0 && here)
+                    left = border[row].x, f = border[row].y;
+            }
+            row_with_directions<LOCAL, C>(lookup + letter * lw_letter_bytes<C>(), diagonal, a.open, a.extend,
+                                          h, e, f, bits);
+            diagonal = (int32_t)left;
 #pragma unroll
-        for (int w = 0; w < WORDS; w++)
-            out[((int64_t)step * WORDS + w) * LW_WARP] = bits[w];
-        if (row < 0) {
-            diagonal = 0;
+            for (int w = 0; w < WORDS; w++)
+                out[((int64_t)step * WORDS + w) * LW_WARP] = bits[w];
+            if (row < 0) {
+                diagonal = 0;
 #pragma unroll
-            for (int c = 0; c < C; c++)
-                h[c] = 0, e[c] = far;
+                for (int c = 0; c < C; c++)
+                    h[c] = 0, e[c] = far;
+            }
+            if (G == LW_WARP && pass < passes - 1 && lane == LW_WARP - 1 && here)
+                border[row] = make_uint2(h[C - 1], f);
+            if (in_group == G - 1 && row == rows - 1 && real && pass == passes - 1)
+                a.results[index].score = (int32_t)h[C - 1];
         }
-        if (in_group == G - 1 && row == rows - 1 && real)
-            a.results[index].score = (int32_t)h[C - 1];
+        lw_warp_sync(LW_ALL_LANES);
     }
 }
 
@@ -170,22 +190,26 @@ template <int LOCAL, int G, int C> __global__ void __launch_bounds__(128) trace_
         return;
     const lw_trace_item task = a.items[index];
     const uint32_t *directions = a.scratch + task.scratch + index % (LW_WARP / G) * G;
+    const int32_t passes = G < LW_WARP ? 1 : fill_passes<LOCAL, G, C>(task.qlen);
+    const int64_t pass_words =
+        ((int64_t)task.tlen + !LOCAL + G - 1) * WORDS * LW_WARP; /* used with one task a warp */
     uint32_t *ops = NULL;
     walk w;
-    for (int pass = 0; pass < 2; pass++) { /* counts, then writes */
+    for (int round = 0; round < 2; round++) { /* counts, then writes */
         w.i = task.qlen, w.j = task.tlen, w.state = OP_M, w.n_ops = 0, w.run = 0;
         for (bool more = true; more;) {
             if (w.i == 0 || w.j == 0) {
                 more = step_border<LOCAL>(w, a.mode, ops, 1);
                 continue;
             }
-            int32_t column = G * C - task.qlen + w.i - 1, lane = column / C, c = column % C;
+            int32_t column = passes * G * C - task.qlen + w.i - 1, pass = column / (G * C);
+            int32_t lane = column / C % G, c = column % C;
             int64_t step = w.j - LOCAL + lane;
-            uint32_t word = directions[(step * WORDS + c / 8) * LW_WARP + lane];
+            uint32_t word = directions[pass * pass_words + (step * WORDS + c / 8) * LW_WARP + lane];
             more = step_inside<LOCAL>(w, word >> (c % 8 * 4) & 15, ops, 1);
         }
         finish(w, ops, 1);
-        if (pass == 0) {
+        if (round == 0) {
             lw_trace_result *result = &a.results[index];
             result->n_ops = w.n_ops;
             result->qstart = w.i;
@@ -355,11 +379,14 @@ int64_t lw_trace_shared_bytes(int wide, int local, int n_letters)
     return (int64_t)(n_letters + !local) * ((columns + 3) / 4) * LW_WARP * (int64_t)sizeof(uint4);
 }
 
-int64_t lw_trace_fill_words(int wide, int local, int32_t tlen)
+int64_t lw_trace_fill_words(int wide, int local, int32_t qlen, int32_t tlen)
 {
     int lanes = wide ? LW_TRACE_WIDE_LANES : LW_TRACE_LANES,
         columns = wide ? LW_TRACE_WIDE_COLUMNS : LW_TRACE_COLUMNS;
-    return ((int64_t)tlen + !local + lanes - 1) * ((columns + 7) / 8) * LW_WARP;
+    int64_t rows = (int64_t)tlen + !local,
+            passes = wide ? (qlen + !local + lanes * columns - 1) / (lanes * columns) : 1;
+    passes = passes > 0 ? passes : 1;
+    return passes * (rows + lanes - 1) * ((columns + 7) / 8) * LW_WARP + (passes > 1 ? 2 * rows : 0);
 }
 
 int64_t lw_trace_long_words(int local, int32_t qlen, int32_t tlen)

@@ -41,8 +41,9 @@ enum {
     LW_PIECE_SPANS = 8,
     /* Reads of one sub-batch: enough for eight waves of warps over a short reference. */
     LW_SUBBATCH_READS = 1 << 16,
-    /* Directions of one warp, beyond which a task goes the way of long ones (64 MB). */
-    LW_TRACE_MOST_WORDS = 1 << 24,
+    /* Directions of one warp, beyond which a task goes the way of long ones: 2 MB, so that a launch of
+     * LW_TRACE_BATCH_MB has warps enough. */
+    LW_TRACE_MOST_WORDS = 1 << 19,
     /* Device memory that one launch of tasks fills with directions. */
     LW_TRACE_BATCH_MB = 4096,
     /* CIGAR operations a task is given room for at first. */
