@@ -414,11 +414,13 @@ static lw_status fill_slots(context *c, batch *b, lw_error *err)
     for (int64_t i = 0; i < 2 * b->n; i++)
         view[i] = -1;
     run *r = NULL;
+    const lw_score_class *kernel = NULL;
     for (int64_t k = 0; k < b->n; k++) {
         int32_t read = order[k];
         if (len[read] == 0 && !b->targets)
             continue; /* place() has no placement for an empty read */
-        const lw_score_class *kernel = class_for(c, len[read], b->longest_target);
+        if (!kernel || len[read] != len[order[k - 1]])
+            kernel = class_for(c, len[read], b->longest_target);
         if (!r || r->kernel != kernel) {
             if (b->n_runs == MAX_RUNS)
                 return lw_fail(err, LW_E_INTERNAL, "a batch of reads falls into more than %d classes",
@@ -634,8 +636,9 @@ static lw_status compute_nodes(context *c, batch *b, int64_t from, int64_t to, l
         a.n_slots = to - from;
         a.keyed = (int64_t)b->longest_read * c->setup.scoring->max_score < INT32_MAX / LW_KEY_COLUMNS - 1;
         int64_t units = (a.n_slots * k->lanes + LW_WARP - 1) / LW_WARP;
-        int64_t rows = min64(most_span(c, b->longest_read), rows_of(c, b->longest_target)) + c->block_rows +
-                       LW_BLOCK_TAIL;
+        int64_t rows = most_span(c, b->longest_read) + 2 * (int64_t)b->longest_read +
+                       4 * (c->block_rows + LW_BLOCK_TAIL);
+        rows = min64(rows, rows_of(c, b->longest_target));
         LW_TRY(launch_score(c, k, &a, units, rows, wide, err));
     }
     return LW_OK;
@@ -648,7 +651,7 @@ static lw_status decide_some(context *c, batch *b, lw_select_args a, int32_t n, 
     int32_t *counts = (int32_t *)c->p_counts.at;
     LW_CUDA_TRY(err, "selecting",
                 cudaMemsetAsync(c->head.at, 0xff, (size_t)b->n * sizeof(int32_t), c->stream));
-    LW_CUDA_TRY(err, "selecting", cudaMemsetAsync(c->counts.at, 0, 2 * sizeof(int32_t), c->stream));
+    LW_CUDA_TRY(err, "selecting", cudaMemsetAsync(c->counts.at, 0, 3 * sizeof(int32_t), c->stream));
     int32_t *list = (int32_t *)c->list.at, *again = (int32_t *)c->again.at;
     a.resolved = 0;
     for (*left = n; *left > 0;) {
@@ -662,14 +665,13 @@ static lw_status decide_some(context *c, batch *b, lw_select_args a, int32_t n, 
                               LW_SELECT_WARPS * LW_WARP, 0, c->stream, a));
         LW_CUDA_TRY(
             err, "selecting",
-            cudaMemcpyAsync(counts, c->counts.at, 2 * sizeof(int32_t), cudaMemcpyDeviceToHost, c->stream));
+            cudaMemcpyAsync(counts, c->counts.at, 3 * sizeof(int32_t), cudaMemcpyDeviceToHost, c->stream));
         LW_CUDA_TRY(err, "placing reads", cudaStreamSynchronize(c->stream));
         *left = counts[0];
         int32_t *swap = list;
         list = again;
         again = swap;
-        bool full = counts[1] > a.capacity;
-        int32_t asked = full ? a.capacity : counts[1];
+        int32_t asked = counts[1] < a.capacity ? counts[1] : a.capacity;
         if (*left > 0 && asked == a.resolved)
             break; /* no room for the nodes that the rest needs */
         if (asked > a.resolved)
@@ -683,24 +685,27 @@ static lw_status decide_some(context *c, batch *b, lw_select_args a, int32_t n, 
     return LW_OK;
 }
 
-static lw_status node_room(context *c, int64_t capacity, lw_error *err)
+static lw_status node_room(context *c, int64_t nodes, int64_t columns, lw_error *err)
 {
-    LW_TRY(device_room(c, &c->nodes, (size_t)capacity * sizeof(lw_node), err));
-    LW_TRY(device_room(c, &c->node_slots, (size_t)capacity * sizeof(lw_slot), err));
-    LW_TRY(device_room(c, &c->node_segments, (size_t)capacity * sizeof(lw_segment), err));
-    return device_room(c, &c->columns,
-                       (size_t)capacity * (size_t)(c->block_rows + LW_BLOCK_TAIL) * sizeof(lw_column), err);
+    LW_TRY(device_room(c, &c->nodes, (size_t)nodes * sizeof(lw_node), err));
+    LW_TRY(device_room(c, &c->node_slots, (size_t)nodes * sizeof(lw_slot), err));
+    LW_TRY(device_room(c, &c->node_segments, (size_t)nodes * sizeof(lw_segment), err));
+    return device_room(c, &c->columns, (size_t)columns * sizeof(lw_column), err);
 }
 
 static lw_status decide_all(context *c, batch *b, lw_error *err)
 {
     const lw_scoring *s = c->setup.scoring;
-    int64_t n = b->n, node_bytes = (c->block_rows + LW_BLOCK_TAIL) * (int64_t)sizeof(lw_column) + 64;
-    int64_t capacity = max64(min64(n * 4 + 1024, c->budget / 4 / node_bytes), 64);
+    /* most reads ask once, for the neighbourhood of their best placement; pairs for a block */
+    int64_t n = b->n, around = (b->targets ? 1 : 3) * (int64_t)(c->block_rows + LW_BLOCK_TAIL);
+    around += b->targets ? 0 : 2 * (int64_t)b->longest_read;
+    int64_t capacity = 4 * n + 1024, most_columns = c->budget / 4 / (int64_t)sizeof(lw_column);
+    int64_t columns =
+        min64(n * around, min64(most_columns, INT32_MAX / 2)) + 64 * (c->block_rows + LW_BLOCK_TAIL);
     LW_TRY(pinned_room(&c->p_list, (size_t)n * sizeof(int32_t), err));
-    LW_TRY(pinned_room(&c->p_counts, 2 * sizeof(int32_t), err));
+    LW_TRY(pinned_room(&c->p_counts, 4 * sizeof(int32_t), err));
     LW_TRY(device_room(c, &c->again, (size_t)n * sizeof(int32_t), err));
-    LW_TRY(device_room(c, &c->counts, 2 * sizeof(int32_t), err));
+    LW_TRY(device_room(c, &c->counts, 4 * sizeof(int32_t), err));
     LW_TRY(device_room(c, &c->head, (size_t)n * sizeof(int32_t), err));
     LW_TRY(device_room(c, &c->hits, (size_t)(n * b->n_hits) * sizeof(lw_hit), err));
     LW_TRY(device_room(c, &c->ties, (size_t)(n * b->n_ties + 1) * sizeof(lw_hit), err));
@@ -737,12 +742,13 @@ static lw_status decide_all(context *c, batch *b, lw_error *err)
      * holds. */
     int32_t active = (int32_t)n;
     for (int64_t todo = n; todo > 0;) {
-        LW_TRY(node_room(c, capacity, err));
+        LW_TRY(node_room(c, capacity, columns, err));
         a.nodes = (lw_node *)c->nodes.at;
         a.slots = (lw_slot *)c->node_slots.at;
         a.segments = (lw_segment *)c->node_segments.at;
         a.columns = (const lw_column *)c->columns.at;
         a.capacity = (int32_t)capacity;
+        a.column_capacity = (int32_t)columns;
         int32_t now = (int32_t)min64(active, todo), left = 0;
         /* the last `now` of the list, moved to the front, so that what is left over stays behind the others
          */
@@ -756,11 +762,12 @@ static lw_status decide_all(context *c, batch *b, lw_error *err)
         if (left == 0)
             continue;
         if (left == 1 && now == 1) {
-            if (capacity * 2 * node_bytes > c->budget || capacity > INT32_MAX / 2)
+            if (columns > most_columns || columns > INT32_MAX / 2)
                 return lw_fail(
                     err, LW_E_DEVICE,
                     "a read has so many equal placements that %ld MB of GPU memory do not hold them",
                     (long)(c->budget >> 20));
+            columns *= 2;
             capacity *= 2;
         }
         active = left > 1 ? left / 2 : 1;
@@ -1058,22 +1065,27 @@ static lw_status cuda_trace(void *context_, const lw_seqs *queries, const lw_seq
         LW_TRY(upload_seqs(c, targets, 0, targets->n, LW_MARGIN, &c->p_targets, &c->p_target_start,
                            &c->p_target_len, &c->targets, &c->target_start, &c->target_len, err));
     /* by kind, and within a kind by window, so that the tasks of one warp end together */
-    int32_t *key = (int32_t *)malloc((size_t)(2 * n + 1) * sizeof *key), *pick = key ? key + n : NULL;
+    int32_t *key = (int32_t *)malloc((size_t)(2 * n) * sizeof *key + (size_t)n), *pick = key ? key + n : NULL;
     if (!key)
-        return lw_fail_memory(err, (size_t)(2 * n + 1) * sizeof *key);
+        return lw_fail_memory(err, (size_t)(2 * n) * sizeof *key + (size_t)n);
+    uint8_t *kinds = (uint8_t *)(pick + n);
+    for (int64_t i = 0; i < n; i++)
+        kinds[i] = (uint8_t)trace_kind(c, &tasks[i]);
     for (int kind = TRACE_SHORT; kind <= TRACE_LONG; kind++) {
         int local = c->setup.mode == LW_LOCAL;
         int64_t of_kind = 0;
-        for (int64_t i = 0; i < n; i++) {
-            key[i] = trace_kind(c, &tasks[i]) == kind ? tasks[i].tlen : -1;
-            of_kind += key[i] >= 0;
-        }
+        for (int64_t i = 0; i < n; i++)
+            if (kinds[i] == kind) {
+                key[of_kind] = tasks[i].tlen;
+                pick[of_kind++] = (int32_t)i;
+            }
         if (of_kind == 0)
             continue;
-        for (int64_t i = 0; i < n; i++) /* the others sort to the end */
-            key[i]++;
-        LW_TRY_END(sort_by(c, key, n, err));
-        memcpy(pick, c->order.at, (size_t)n * sizeof *pick);
+        LW_TRY_END(sort_by(c, key, of_kind, err));
+        const int32_t *order = (const int32_t *)c->order.at;
+        for (int64_t i = 0; i < of_kind; i++)
+            key[i] = pick[order[i]];
+        memcpy(pick, key, (size_t)of_kind * sizeof *pick);
         int64_t most = INT32_MAX / 4;
         for (int64_t first = 0; first < of_kind;) {
             if (lw_stopped(c->setup.host)) {

@@ -103,11 +103,12 @@ int64_t lw_score_shared_bytes(const lw_score_class *c, int n_letters);
 /* --- selection
  * ---------------------------------------------------------------------------------------------- */
 
-/* A block of columns that some read needs in full: computed by the column kernels between two rounds. */
+/* Neighbouring blocks of one reference whose columns some read needs one by one: computed by the column
+ * kernels between two rounds. */
 typedef struct lw_node {
-    int32_t strand, block;
-    int32_t next; /* of the same read; -1 */
-    int32_t n;    /* columns */
+    int32_t strand, first, n_blocks; /* blocks counted from the read's first */
+    int32_t next;                    /* of the same read; -1 */
+    int32_t at;                      /* of its first column */
 } lw_node;
 
 typedef struct lw_select_args {
@@ -122,13 +123,15 @@ typedef struct lw_select_args {
     int32_t paired;      /* 1: read i sees reference i alone */
     const int32_t *list; /* reads to do */
     int32_t n_list;
-    int32_t *again, *counts; /* reads that wait for nodes; counts[0]: how many, counts[1]: nodes asked for */
-    int32_t *head;           /* first node of each read */
+    int32_t *again,
+        *counts;   /* reads that wait for nodes; counts: how many, nodes asked for, columns of these */
+    int32_t *head; /* first node of each read */
     lw_node *nodes;
     lw_slot *slots; /* one per node, for the column kernels */
     lw_segment *segments;
-    const lw_column *columns;   /* block_rows + LW_BLOCK_TAIL per node */
-    int32_t capacity, resolved; /* nodes [0, resolved) have their columns */
+    const lw_column *columns;
+    int32_t capacity, column_capacity;
+    int32_t resolved; /* nodes [0, resolved) have their columns */
     int32_t mode, block_rows, min_score, n_hits, n_ties;
     int32_t max_score, gap_open, gap_extend;
     lw_hit *hits, *ties;

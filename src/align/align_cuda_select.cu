@@ -53,25 +53,39 @@ LW_DEVICE int32_t block_ref(const lw_select_args &a, const reader &r, int32_t bl
     return low;
 }
 
-/* Target end of the first row of a block, and how many columns its node has. */
+/* Target end of the first row of a block, and how many columns n blocks from there have. */
 LW_DEVICE int32_t first_tend(const lw_select_args &a, const reader &r, int32_t ref, int32_t block)
 {
     return (r.block_first + block - a.ref_block[ref]) * a.block_rows + (a.mode == LW_LOCAL);
 }
 
-LW_DEVICE int32_t node_columns(const lw_select_args &a, int32_t ref, int32_t tend)
+LW_DEVICE int32_t columns_in(const lw_select_args &a, int32_t ref, int32_t tend, int32_t n_blocks)
 {
-    int32_t left = a.ref_len[ref] - tend + 1, whole = a.block_rows + LW_BLOCK_TAIL;
-    return left < whole ? left : whole;
+    int64_t left = (int64_t)a.ref_len[ref] - tend + 1,
+            whole = (int64_t)n_blocks * a.block_rows + LW_BLOCK_TAIL;
+    return (int32_t)(left < whole ? left : whole);
 }
 
-/* A node's index, or -1. */
+/* The node that holds a block: its index, or -1. */
 LW_DEVICE int32_t find_node(const lw_select_args &a, const reader &r, int strand, int32_t block)
 {
     int32_t node = a.head[r.read];
-    while (node >= 0 && (a.nodes[node].strand != strand || a.nodes[node].block != block))
-        node = a.nodes[node].next;
+    while (node >= 0) {
+        const lw_node *n = &a.nodes[node];
+        if (n->strand == strand && block >= n->first && block < n->first + n->n_blocks)
+            break;
+        node = n->next;
+    }
     return node;
+}
+
+/* A block's columns in a node that is ready; NULL if there are none. */
+LW_DEVICE const lw_column *ready_columns(const lw_select_args &a, const reader &r, int strand, int32_t block)
+{
+    int32_t node = find_node(a, r, strand, block);
+    if (node < 0 || node >= a.resolved)
+        return NULL;
+    return a.columns + a.nodes[node].at + (int64_t)(block - a.nodes[node].first) * a.block_rows;
 }
 
 /* The most target letters that an optimal alignment of qlen letters spans, so that a stretch that begins this
@@ -87,22 +101,22 @@ LW_DEVICE int32_t most_span(const lw_select_args &a, int32_t qlen)
     return span < INT32_MAX ? (int32_t)span : INT32_MAX;
 }
 
-/* Asks for a node; the read waits. */
-LW_DEVICE void ask(const lw_select_args &a, reader &r, int strand, int32_t block)
+/* Asks for blocks from .. to - 1, all of one reference; the read waits. */
+LW_DEVICE void ask(const lw_select_args &a, reader &r, int strand, int32_t from, int32_t to)
 {
     r.waits = true;
     lw_warp_sync(LW_ALL_LANES); /* every lane has looked for the node before lane 0 adds it */
     if (r.lane == 0) {
-        int32_t node = atomicAdd(&a.counts[1], 1);
+        int32_t ref = block_ref(a, r, from), tend = first_tend(a, r, ref, from);
+        int32_t n = columns_in(a, ref, tend, to - from), at = atomicAdd(&a.counts[2], n);
+        int32_t node = at >= 0 && at <= a.column_capacity - n ? atomicAdd(&a.counts[1], 1) : a.capacity;
         if (node < a.capacity) {
-            int32_t ref = block_ref(a, r, block);
-            int32_t tend = first_tend(a, r, ref, block), row = tend - (a.mode == LW_LOCAL);
-            int32_t span = most_span(a, r.qlen), begin = row > span ? row - span : 0;
-            int32_t n = node_columns(a, ref, tend);
-            lw_node it = {strand, block, a.head[r.read], n};
+            int32_t row = tend - (a.mode == LW_LOCAL), span = most_span(a, r.qlen);
+            int32_t begin = row > span ? row - span : 0;
+            lw_node it = {strand, from, to - from, a.head[r.read], at};
             lw_slot slot = {{r.read * 2 + strand, -1}};
-            lw_segment segment = {a.ref_start[ref] + begin, (int64_t)node * (a.block_rows + LW_BLOCK_TAIL),
-                                  row - begin + n, row - begin, a.ref_len[ref] - begin};
+            lw_segment segment = {a.ref_start[ref] + begin, at, row - begin + n, row - begin,
+                                  a.ref_len[ref] - begin};
             a.nodes[node] = it;
             a.slots[node] = slot;
             a.segments[node] = segment;
@@ -115,13 +129,11 @@ LW_DEVICE void ask(const lw_select_args &a, reader &r, int strand, int32_t block
 /* The columns of a block if they are there; else asks for them. */
 LW_DEVICE const lw_column *columns_of(const lw_select_args &a, reader &r, int strand, int32_t block)
 {
-    int32_t node = find_node(a, r, strand, block);
-    if (node >= 0 && node < a.resolved)
-        return a.columns + (int64_t)node * (a.block_rows + LW_BLOCK_TAIL);
-    if (node < 0)
-        ask(a, r, strand, block);
-    r.waits = true;
-    return NULL;
+    if (find_node(a, r, strand, block) < 0)
+        ask(a, r, strand, block, block + 1);
+    const lw_column *columns = ready_columns(a, r, strand, block);
+    r.waits = r.waits || !columns;
+    return columns;
 }
 
 LW_DEVICE bool excludes(const lw_hit &hit, int strand, int32_t ref, int32_t tend, int32_t qlen)
@@ -140,6 +152,17 @@ LW_DEVICE void touched(const lw_select_args &a, const reader &r, const lw_hit &h
     int64_t b0 = low <= 0 ? 0 : (low + a.block_rows - 1) / a.block_rows, b1 = high / a.block_rows + 1;
     *from = (int32_t)(b0 < end - first ? b0 : end - first) + first - r.block_first;
     *to = (int32_t)(b1 < end - first ? b1 : end - first) + first - r.block_first;
+}
+
+/* Asks for a block and for those at the rims of the neighbourhood of the hit that is in it: they are needed
+ * next, to find what lies outside, and one stretch is warmed up instead of three. */
+LW_DEVICE void ask_around(const lw_select_args &a, reader &r, int strand, int32_t block)
+{
+    int32_t ref = block_ref(a, r, block), tend = first_tend(a, r, ref, block), from, to, ignored;
+    lw_hit first = {0, ref, tend, 0, 0, 0}, last = {0, ref, tend + columns_in(a, ref, tend, 1) - 1, 0, 0, 0};
+    touched(a, r, first, &from, &ignored);
+    touched(a, r, last, &ignored, &to);
+    ask(a, r, strand, from, to);
 }
 
 LW_DEVICE bool touches(const lw_select_args &a, const reader &r, const lw_hit *hits, int n, int strand,
@@ -162,7 +185,7 @@ LW_DEVICE int32_t scan_node(const lw_select_args &a, const reader &r, const lw_c
                             int32_t block, const lw_hit *hits, int n, bool find, int32_t want)
 {
     int32_t ref = block_ref(a, r, block), tend = first_tend(a, r, ref, block),
-            count = node_columns(a, ref, tend);
+            count = columns_in(a, ref, tend, 1);
     int32_t best = NOTHING, least = a.mode == LW_LOCAL ? 1 : -LW_FAR_S32 + 1;
     for (int32_t base = 0; base < count; base += LW_WARP) {
         int32_t i = base + r.lane, value = NOTHING;
@@ -205,17 +228,15 @@ LW_DEVICE int32_t best_value(const lw_select_args &a, reader &r, const lw_hit *h
             touched(a, r, hits[k], &from, &to);
             for (int32_t block = from; block < to; block++) {
                 int32_t bound = block_value(a, r, strand, block);
-                int32_t node = find_node(a, r, strand, block);
-                if (ready && node >= 0 && node < a.resolved) {
-                    int32_t value =
-                        scan_node(a, r, a.columns + (int64_t)node * (a.block_rows + LW_BLOCK_TAIL), strand,
-                                  block, hits, n, false, 0);
+                const lw_column *columns = ready_columns(a, r, strand, block);
+                if (ready && columns) {
+                    int32_t value = scan_node(a, r, columns, strand, block, hits, n, false, 0);
                     best = value > best ? value : best;
-                } else if (!ready && (node < 0 || node >= a.resolved) && bound != NOTHING &&
+                } else if (!ready && !columns && bound != NOTHING &&
                            (bound > best || (to_place && bound == best))) {
                     /* whether any of its columns is allowed at all */
                     int32_t ref = block_ref(a, r, block), tend = first_tend(a, r, ref, block);
-                    int32_t last = tend + node_columns(a, ref, tend) - 1;
+                    int32_t last = tend + columns_in(a, ref, tend, 1) - 1;
                     bool covered = false;
                     for (int j = 0; j < n && !covered; j++)
                         covered = excludes(hits[j], strand, ref, tend, r.qlen) &&
@@ -259,12 +280,11 @@ LW_DEVICE lw_hit best_hit(const lw_select_args &a, reader &r, const lw_hit *hits
             for (int32_t block = from; block < to; block++) {
                 const lw_column *columns;
                 if (k < 0) {
+                    if (!a.paired && a.mode != LW_GLOBAL && find_node(a, r, strand, block) < 0)
+                        ask_around(a, r, strand, block);
                     columns = columns_of(a, r, strand, block);
                 } else {
-                    int32_t node = find_node(a, r, strand, block);
-                    columns = node >= 0 && node < a.resolved
-                                  ? a.columns + (int64_t)node * (a.block_rows + LW_BLOCK_TAIL)
-                                  : NULL;
+                    columns = ready_columns(a, r, strand, block);
                 }
                 if (!columns)
                     continue;
@@ -311,7 +331,7 @@ LW_DEVICE int list_ties(const lw_select_args &a, reader &r, int32_t score, lw_hi
                     continue;
                 }
                 int32_t ref = block_ref(a, r, block), tend = first_tend(a, r, ref, block);
-                int32_t count = node_columns(a, ref, tend);
+                int32_t count = columns_in(a, ref, tend, 1);
                 for (int32_t i = 0; i < count && n < a.n_ties; i++) {
                     /* rows that the previous block's node held as well come once */
                     if (columns[i].score != score || (ref == last_ref && tend + i <= last_tend))

@@ -45,7 +45,7 @@ enum {
      * LW_TRACE_BATCH_MB has warps enough. */
     LW_TRACE_MOST_WORDS = 1 << 19,
     /* Device memory that one launch of tasks fills with directions. */
-    LW_TRACE_BATCH_MB = 4096,
+    LW_TRACE_BATCH_MB = 2048,
     /* CIGAR operations a task is given room for at first. */
     LW_TRACE_OPS = 16,
     LW_TRACE_WARPS = 4,
