@@ -110,7 +110,7 @@ typedef struct engine {
 
 typedef struct worker {
     engine engine;
-    buffer profile, h, d, border, maxima, top, active, codes, items, selects, exact;
+    buffer profile, index, h, d, border, maxima, top, active, codes, items, selects, exact;
 } worker;
 
 typedef struct cpu {
@@ -148,7 +148,8 @@ static const lw_cpu_kernels *choose_kernels(unsigned usable)
 /* Whether a table of the first four letters and one number for all that concerns the fifth say everything. */
 static bool fits_table(const lw_scoring *sc)
 {
-    if (sc->n_letters > 5 || (int64_t)sc->max_score - sc->min_score > 255)
+    int32_t lowest = sc->min_score < 0 ? sc->min_score : 0; /* 0: what stands for no letter in a profile */
+    if (sc->n_letters > 5 || (int64_t)sc->max_score - lowest > 255)
         return false;
     for (int q = 0; q < sc->n_letters; q++)
         for (int t = 0; t < sc->n_letters; t++)
@@ -173,6 +174,7 @@ static void cpu_close(void *context)
                          &k->engine.directions,
                          &k->engine.saved,
                          &k->profile,
+                         &k->index,
                          &k->h,
                          &k->d,
                          &k->border,
@@ -1065,6 +1067,31 @@ static int64_t group_reads(const cpu *c, const place_call *call, int64_t at, int
     }
 }
 
+/* Fills the profile from the indices of the group's letters. */
+static void profile_by_lookup(const cpu *c, worker *k, int32_t rows, range r)
+{
+    const lw_scoring *sc = c->setup.scoring;
+    int32_t base = sc->min_score > r.lowest ? sc->min_score : r.lowest;
+    base = base < 0 ? base : 0;
+    lw_cpu_profile_job job = {.rows = rows,
+                              .n_letters = sc->n_letters,
+                              .index = k->index.p,
+                              .base = (uint32_t)base,
+                              .profile = k->profile.p};
+    for (int t = 0; t < sc->n_letters; t++) {
+        for (int q = 0; q < 5; q++) {
+            int32_t s = q < sc->n_letters ? sc->score[q * LW_MAX_LETTERS + t] : base;
+            uint32_t above = (uint32_t)((s > base ? s : base) - base);
+            if (q < 4)
+                job.table[t][q << 2] = (uint8_t)above;
+            else
+                job.other[t] = above;
+        }
+        job.table[t][1] = (uint8_t)-base;
+    }
+    c->kernels->profile[r.width](&job);
+}
+
 /* Scores the reads of one group against all references; the block maxima go to `maxima`. */
 static lw_status score_group(cpu *c, worker *k, placing *reads, int64_t n, int32_t rows, range r, bool loose,
                              uint8_t *maxima, lw_error *err)
@@ -1080,8 +1107,10 @@ static lw_status score_group(cpu *c, worker *k, placing *reads, int64_t n, int32
     LW_TRY(need(&k->d, row_bytes, err));
     LW_TRY(need(&k->border, row_bytes, err));
     LW_TRY(need(&k->top, 2 * (LW_CPU_CHUNK + 1) * vector, err));
-    LW_TRY(need(&k->active, 2 * ((size_t)rows / LW_CPU_TILE_ROWS + 1) * sizeof(int32_t), err));
-    memset(k->profile.p, 0, (size_t)sc->n_letters * row_bytes);
+    /* tiles of equal height, so that no short one is left over */
+    int32_t most = (int32_t)(LW_CPU_TILE_BYTES / (5 * vector)), tiles = (rows + most - 1) / most,
+            tile = (rows + tiles - 1) / tiles;
+    LW_TRY(need(&k->active, 2 * (size_t)tiles * sizeof(int32_t), err));
     for (int32_t i = 0; i < rows; i++)
         for (size_t l = 0; l < vector >> r.width; l++) {
             int64_t border = r.zero;
@@ -1089,26 +1118,41 @@ static lw_status score_group(cpu *c, worker *k, placing *reads, int64_t n, int32
                 border += gap_score(sc, i + 1);
             put(k->border.p + (size_t)i * vector, r.width, (int64_t)l, (uint32_t)border);
         }
+    if (c->small_alphabet) {
+        LW_TRY(need(&k->index, row_bytes, err));
+        for (size_t l = 0; l < vector >> r.width; l++)
+            put(k->index.p, r.width, (int64_t)l, 0x80808001u);
+        for (int32_t i = 1; i < rows; i++)
+            memcpy(k->index.p + (size_t)i * vector, k->index.p, vector);
+    } else {
+        memset(k->profile.p, 0, (size_t)sc->n_letters * row_bytes);
+    }
     int64_t lane = 0;
     for (int64_t x = 0; x < n; x++)
         for (int strand = 0; strand < 2; strand++) {
-            if (!reads[x].codes[strand])
+            const uint8_t *codes = reads[x].codes[strand];
+            if (!codes)
                 continue;
             int32_t m = reads[x].select.read_length;
             /* Shorter reads end in the last row, except in global mode, where H is taken from its row. Rows
              * above a read score 0 with every letter, which carries row 0 of the matrix down to it. */
             int32_t skip = setup->mode == LW_GLOBAL ? 0 : rows - m;
-            for (int32_t i = 0; i < m; i++) {
-                const int16_t *row = &sc->score[reads[x].codes[strand][i] * LW_MAX_LETTERS];
+            if (c->small_alphabet)
+                for (int32_t i = 0; i < m; i++)
+                    put(k->index.p + (size_t)(skip + i) * vector, r.width, lane, query_index(codes[i]));
+            for (int32_t i = 0; i < m && !c->small_alphabet; i++) {
+                const int16_t *row = &sc->score[codes[i] * LW_MAX_LETTERS];
                 uint8_t *p = k->profile.p + (size_t)(skip + i) * vector;
                 for (int letter = 0; letter < sc->n_letters; letter++, p += row_bytes)
                     put(p, r.width, lane, (uint32_t)(row[letter] > r.lowest ? row[letter] : r.lowest));
-                if (setup->mode == LW_SEMIGLOBAL)
-                    put(k->border.p + (size_t)(skip + i) * vector, r.width, lane,
-                        (uint32_t)(r.zero + gap_score(sc, i + 1)));
             }
+            for (int32_t i = 0; i < m && setup->mode == LW_SEMIGLOBAL; i++)
+                put(k->border.p + (size_t)(skip + i) * vector, r.width, lane,
+                    (uint32_t)(r.zero + gap_score(sc, i + 1)));
             lane++;
         }
+    if (c->small_alphabet)
+        profile_by_lookup(c, k, rows, r);
     for (int64_t t = 0; t < refs->n; t++) {
         if (refs->len[t] == 0)
             continue;
@@ -1117,7 +1161,7 @@ static lw_status score_group(cpu *c, worker *k, placing *reads, int64_t n, int32
         memcpy(k->d.p, k->border.p, row_bytes);
         lw_cpu_score_job job = {.mode = setup->mode,
                                 .rows = rows,
-                                .tile_rows = LW_CPU_TILE_ROWS,
+                                .tile_rows = tile,
                                 .profile = k->profile.p,
                                 .codes = refs->codes + refs->start[t],
                                 .columns = refs->len[t],

@@ -18,6 +18,7 @@
 
 const lw_cpu_kernels ISA_TABLE(LW_ISA_NAME) = {
     .vector_bytes = LW_VEC_BYTES,
+    .profile = {profile_8, profile_16, profile_32},
     .score = {score_8, score_16, score_32},
     .pairs_begin = {pairs_begin_8, pairs_begin_16, pairs_begin_32},
     .pairs = {pairs_8, pairs_16, pairs_32},

@@ -46,6 +46,17 @@ typedef struct lw_cpu_score_job {
     int32_t *active;        /* scratch of 2 numbers per row tile */
 } lw_cpu_score_job;
 
+/* A profile by lookups, for alphabets of a table (see lw_cpu_pairs_job). */
+typedef struct lw_cpu_profile_job {
+    int32_t rows;
+    int n_letters;
+    const uint8_t *index; /* [row] vectors: query letter << 2, or bit 7 set for a fifth letter; 1 where the
+                             lane has no letter, which scores 0 */
+    uint8_t table[5][16]; /* [reference letter][index]: score - base */
+    uint32_t other[5], base;
+    uint8_t *profile; /* [letter][row] vectors */
+} lw_cpu_profile_job;
+
 /* Direction bits of a cell. The extension bits belong to the gap that leaves the cell. */
 enum { LW_CPU_DIAGONAL = 1, LW_CPU_DELETION = 2, LW_CPU_DELETION_EXTENDS = 4, LW_CPU_INSERTION_EXTENDS = 8 };
 
@@ -77,6 +88,7 @@ typedef struct lw_cpu_pairs_job {
 typedef struct lw_cpu_kernels {
     int vector_bytes;
     /* index 0, 1, 2: lanes of 8, 16, 32 bits */
+    void (*profile[3])(const lw_cpu_profile_job *job);
     void (*score[3])(const lw_cpu_score_job *job);
     void (*pairs_begin[3])(const lw_cpu_pairs_job *job);                        /* fills state for step 0 */
     void (*pairs[3])(const lw_cpu_pairs_job *job, int64_t first, int64_t last); /* steps [first, last) */

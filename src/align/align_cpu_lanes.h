@@ -10,6 +10,19 @@ enum { K(lanes) = LW_VEC_BYTES * 8 / LANE_BITS };
 
 /* ---- score: many queries against one reference ---------------------------------------------------- */
 
+static void K(profile)(const lw_cpu_profile_job *job)
+{
+    uint8_t *out = job->profile;
+    const lw_vec base = V(set1)(job->base);
+    for (int letter = 0; letter < job->n_letters; letter++) {
+        const lw_vec other = V(set1)(job->other[letter]);
+        for (int32_t i = 0; i < job->rows; i++, out += LW_VEC_BYTES)
+            lw_store(out, V(add)(lw_v8_lookup(job->table[letter],
+                                              lw_load(job->index + (size_t)i * LW_VEC_BYTES), other),
+                                 base));
+    }
+}
+
 /* H of a row in local mode without gaps is held as score + TOP instead of score + zero: there the floor at
  * score 0 comes with the addition (add_floor). */
 #define TOP ((uint32_t)1 << (LANE_BITS - 1))
@@ -272,14 +285,14 @@ static void K(strips_local)(const lw_cpu_score_job *job, int32_t row0, int32_t r
     int32_t c = 0;
     for (; c + LW_CPU_COLUMNS <= n; c += LW_CPU_COLUMNS)
         K(strip)
-        (LW_CPU_COLUMNS, 1, job, row0, row1, job->codes + column + c, job->top_h + c * LW_VEC_BYTES,
-         job->top_i + c * LW_VEC_BYTES, corner,
-         job->maxima + ((column + c) >> job->block_shift) * LW_VEC_BYTES, active);
+    (LW_CPU_COLUMNS, 1, job, row0, row1, job->codes + column + c, job->top_h + c * LW_VEC_BYTES,
+     job->top_i + c * LW_VEC_BYTES, corner, job->maxima + ((column + c) >> job->block_shift) * LW_VEC_BYTES,
+     active);
     for (; c < n; c++)
         K(strip)
-        (1, 1, job, row0, row1, job->codes + column + c, job->top_h + c * LW_VEC_BYTES,
-         job->top_i + c * LW_VEC_BYTES, corner,
-         job->maxima + ((column + c) >> job->block_shift) * LW_VEC_BYTES, active);
+    (1, 1, job, row0, row1, job->codes + column + c, job->top_h + c * LW_VEC_BYTES,
+     job->top_i + c * LW_VEC_BYTES, corner, job->maxima + ((column + c) >> job->block_shift) * LW_VEC_BYTES,
+     active);
 }
 
 static void K(strips_ends)(const lw_cpu_score_job *job, int32_t row0, int32_t row1, int64_t column, int32_t n,
@@ -288,12 +301,12 @@ static void K(strips_ends)(const lw_cpu_score_job *job, int32_t row0, int32_t ro
     int32_t c = 0;
     for (; c + LW_CPU_COLUMNS <= n; c += LW_CPU_COLUMNS)
         K(strip)
-        (LW_CPU_COLUMNS, 0, job, row0, row1, job->codes + column + c, job->top_h + c * LW_VEC_BYTES,
-         job->top_i + c * LW_VEC_BYTES, corner, NULL, NULL);
+    (LW_CPU_COLUMNS, 0, job, row0, row1, job->codes + column + c, job->top_h + c * LW_VEC_BYTES,
+     job->top_i + c * LW_VEC_BYTES, corner, NULL, NULL);
     for (; c < n; c++)
         K(strip)
-        (1, 0, job, row0, row1, job->codes + column + c, job->top_h + c * LW_VEC_BYTES,
-         job->top_i + c * LW_VEC_BYTES, corner, NULL, NULL);
+    (1, 0, job, row0, row1, job->codes + column + c, job->top_h + c * LW_VEC_BYTES,
+     job->top_i + c * LW_VEC_BYTES, corner, NULL, NULL);
 }
 
 static void K(score)(const lw_cpu_score_job *job)

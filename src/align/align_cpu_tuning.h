@@ -3,9 +3,9 @@
 #define LW_ALIGN_CPU_TUNING_H
 
 enum {
-    /* Rows of a query that a strip walks before it moves on: their profile (4 letters), H and D should stay
-     * in the second-level cache. */
-    LW_CPU_TILE_ROWS = 512,
+    /* What a strip walks before it moves on, the profile of 4 letters and H of its rows, should stay in the
+     * first-level cache. */
+    LW_CPU_TILE_BYTES = 28 << 10,
     /* Blocks of reference columns for which maxima are kept, about: bounds a group's memory at 4 MB, and a
      * block looked at again costs 1/65536 of the pass. */
     LW_CPU_BLOCKS = 1 << 16,
