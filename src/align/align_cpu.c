@@ -1108,8 +1108,7 @@ static lw_status score_group(cpu *c, worker *k, placing *reads, int64_t n, int32
     LW_TRY(need(&k->border, row_bytes, err));
     LW_TRY(need(&k->top, 2 * (LW_CPU_CHUNK + 1) * vector, err));
     /* tiles of equal height, so that no short one is left over */
-    int32_t most = (int32_t)(LW_CPU_TILE_BYTES / (5 * vector)), tiles = (rows + most - 1) / most,
-            tile = (rows + tiles - 1) / tiles;
+    int32_t tiles = (rows + LW_CPU_TILE_ROWS - 1) / LW_CPU_TILE_ROWS, tile = (rows + tiles - 1) / tiles;
     LW_TRY(need(&k->active, 2 * (size_t)tiles * sizeof(int32_t), err));
     for (int32_t i = 0; i < rows; i++)
         for (size_t l = 0; l < vector >> r.width; l++) {
