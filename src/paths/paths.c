@@ -57,8 +57,9 @@ typedef struct run {
     void *context;
     lw_host host; /* the caller's, with progress of its own for components */
     plan plan;
-    double *potential; /* weights with fractions, some negative: w(u,v) + h(u) - h(v) >= 0 is run in their
-                        * place; NULL otherwise */
+    double *potential;   /* weights with fractions, some negative: w(u,v) + h(u) - h(v) >= 0 is run in their
+                          * place; NULL otherwise */
+    bool device_trouble; /* the backend could not be opened or cannot hold the job */
     lw_checkpoint checkpoint;
     lw_paths_report report;
 } run;
@@ -717,7 +718,9 @@ static lw_status announce(run *r, const lw_paths *out, bool two_runs, lw_error *
                         .max_weight = r->plan.max_weight,
                         .next = o->next ? &wanted : NULL};
     lw_paths_estimate e = {0};
+    r->device_trouble = true; /* until the backend has agreed */
     LW_TRY(r->backend->estimate(r->context, &job, &e, err));
+    r->device_trouble = false;
     bytes += (double)e.host_bytes;
     double available = (double)lw_memory_available(), gib = 1073741824.0;
     char device[64] = "";
@@ -742,6 +745,30 @@ static lw_status announce(run *r, const lw_paths *out, bool two_runs, lw_error *
                "instead of %.3g s",
                searches, lw_pool_threads(r->pool), e.seconds);
     return LW_OK;
+}
+
+/* Opens the backend and announces the job. Where auto's GPU turns out not to do, it is the CPU, with a
+ * warning. */
+static lw_status open_backend(run *r, const lw_paths_setup *setup, const lw_paths *out, bool two_runs,
+                              lw_error *err)
+{
+    const char *name = r->options->backend;
+    bool may_fall_back =
+        (!name || strcmp(name, "auto") == 0) && strncmp(r->backend->base.name, "cuda", 4) == 0;
+    lw_error reason = {0};
+    r->device_trouble = true;
+    lw_status status = r->backend->open(r->backend, &r->context, setup, &reason);
+    if (status == LW_OK)
+        status = announce(r, out, two_runs, &reason);
+    if (status == LW_OK || !may_fall_back || !r->device_trouble)
+        return status == LW_OK ? LW_OK : lw_fail(err, status, "%s", reason.message);
+    lw_say(r->options->host, LW_SAY_WARNING, "%s cannot run this (%s); the CPU does it instead",
+           r->backend->base.name, reason.message);
+    r->backend->close(r->context);
+    r->context = NULL;
+    r->backend = &lw_paths_cpu;
+    LW_TRY(r->backend->open(r->backend, &r->context, setup, err));
+    return announce(r, out, two_runs, err);
 }
 
 static void find_facts(const lw_graph *g, plan *p)
@@ -796,8 +823,7 @@ lw_status lw_paths_solve(lw_paths *out, const lw_graph *g, const lw_paths_option
                             .device = o->device,
                             .device_bytes = o->device_bytes,
                             .host = o->components ? &quiet : o->host};
-    LW_TRY_END(r.backend->open(r.backend, &r.context, &setup, err));
-    LW_TRY_END(announce(&r, out, two_runs, err));
+    LW_TRY_END(open_backend(&r, &setup, out, two_runs, err));
     int64_t size = lw_paths_size(p->inner) > lw_paths_size(out->type) ? lw_paths_size(p->inner)
                                                                       : lw_paths_size(out->type);
     out->distance = malloc((size_t)(g->n * g->n * size) + 8);
