@@ -316,6 +316,29 @@ static lw_status cuda_open(const lw_align_backend *self, void **out, const lw_al
 /* --- a batch of queries -----------------------------------------------------------------------------------
  */
 
+typedef struct copy_job {
+    uint8_t *to;
+    const uint8_t *from;
+    size_t bytes;
+} copy_job;
+
+static lw_status copy_piece(void *arg, int64_t i, int worker, lw_error *err)
+{
+    (void)worker, (void)err;
+    const copy_job *job = (const copy_job *)arg;
+    size_t at = (size_t)i * LW_COPY_PIECE, left = job->bytes - at;
+    memcpy(job->to + at, job->from + at, left < LW_COPY_PIECE ? left : (size_t)LW_COPY_PIECE);
+    return LW_OK;
+}
+
+/* memcpy by several threads when it is large: one cannot fill pinned memory as fast as the GPU empties it. */
+static lw_status copy_letters(context *c, uint8_t *to, const uint8_t *from, size_t bytes, lw_error *err)
+{
+    copy_job job = {to, from, bytes};
+    int64_t pieces = (int64_t)((bytes + LW_COPY_PIECE - 1) / LW_COPY_PIECE);
+    return lw_pool_for(pieces > 1 ? c->setup.pool : NULL, pieces, copy_piece, &job, err);
+}
+
 /* Copies sequences first .. first + n - 1, back to back behind LW_MARGIN bytes, to pinned memory and on to
  * the device; `tail` zero bytes behind. */
 static lw_status upload_seqs(context *c, const lw_seqs *seqs, int64_t first, int64_t n, size_t tail,
@@ -338,7 +361,7 @@ static lw_status upload_seqs(context *c, const lw_seqs *seqs, int64_t first, int
             starts[next] = at + run;
             run += seqs->len[first + next];
         }
-        memcpy(to + at, seqs->codes + seqs->start[first + i], (size_t)run);
+        LW_TRY(copy_letters(c, to + at, seqs->codes + seqs->start[first + i], (size_t)run, err));
         at += run;
     }
     memset(to + at, 0, tail);
