@@ -331,12 +331,13 @@ static lw_status copy_piece(void *arg, int64_t i, int worker, lw_error *err)
     return LW_OK;
 }
 
-/* memcpy by several threads when it is large: one cannot fill pinned memory as fast as the GPU empties it. */
+/* memcpy, by several threads when it is large: one cannot fill pinned memory as fast as the GPU empties it. A
+ * small copy does not wait for a place among the pool's other work. */
 static lw_status copy_letters(context *c, uint8_t *to, const uint8_t *from, size_t bytes, lw_error *err)
 {
     copy_job job = {to, from, bytes};
     int64_t pieces = (int64_t)((bytes + LW_COPY_PIECE - 1) / LW_COPY_PIECE);
-    return lw_pool_for(pieces > 1 ? c->setup.pool : NULL, pieces, copy_piece, &job, err);
+    return lw_pool_for(pieces > LW_COPY_ALONE ? c->setup.pool : NULL, pieces, copy_piece, &job, err);
 }
 
 /* Copies sequences first .. first + n - 1, back to back behind LW_MARGIN bytes, to pinned memory and on to

@@ -59,8 +59,9 @@ enum {
     /* CIGAR operations a task is given room for at first. */
     LW_TRACE_OPS = 16,
     LW_TRACE_WARPS = 4,
-    /* Bytes that one thread copies at a time. */
+    /* Bytes that one thread copies at a time, and pieces that the caller copies alone. */
     LW_COPY_PIECE = 4 << 20,
+    LW_COPY_ALONE = 4,
     /* Contexts that overlap copies and computing, and the query letters of one place() call. */
     LW_CUDA_LANES = 2,
     LW_CUDA_BATCH_LETTERS = 10 << 20
