@@ -224,6 +224,9 @@ static lw_status make_chunks(context *c, lw_error *err)
     int64_t letters = c->budget / LW_SW_CHUNK_SHARE;
     if (letters > LW_SW_CHUNK_LETTERS)
         letters = LW_SW_CHUNK_LETTERS;
+    /* two chunks at least, so that the few long runs at the end of one go beside the many of the other */
+    if (letters > db->letters * 2 / 3 && db->letters > LW_SW_SPLIT_LETTERS)
+        letters = db->letters * 2 / 3;
     int64_t capacity = 0;
     for (int64_t i = 0; i < db->n;) {
         chunk k = {i, 0, 0, 2 * LW_SW_PAD_ROWS + 1, 0};
@@ -235,6 +238,8 @@ static lw_status make_chunks(context *c, lw_error *err)
             k.n_pairs++;
             i += m;
         }
+        /* lanes that are through read on while others of their warp are at work */
+        k.rows += db->len[k.first] + LW_SW_ROWS_LARGE_GROUP;
         if (k.rows >= INT32_MAX || k.letters >= UINT32_MAX)
             return lw_fail(err, LW_E_RANGE,
                            "a sequence of %d letters is too long for the GPU search: use --backend cpu",
@@ -748,7 +753,7 @@ static lw_status make_packs(const context *c, const lw_search_request *r, int mo
         int arithmetic = first_arithmetic(c, r, out->queries + at, some, rank[at].filter);
         /* the profile of two queries a word is too large for some GPUs */
         bool fits =
-            lw_sw_shared_bytes(LW_SW_TWO_QUERIES, arithmetic, c->n_classes + 1) + LW_SW_STATIC_BYTES <=
+            lw_sw_profile_bytes(LW_SW_TWO_QUERIES, arithmetic, c->n_classes + 1) + LW_SW_STATIC_BYTES <=
             (size_t)c->shared_bytes;
         if (arithmetic == LW_SW_S16 || some == 1 || !fits) {
             alone = some;
@@ -1023,14 +1028,17 @@ static int write_jobs(writer *w, const lw_sw_program *p, int first_profile, cons
 }
 
 static cudaError_t launch(const unit *u, const unit_arrays *device, cudaStream_t stream, int arithmetic,
-                          int form, int every, bool gapless, int first_job, int n_jobs, int64_t items)
+                          int form, int every, bool gapless, bool border, int first_job, int n_jobs,
+                          int64_t items)
 {
     const context *c = u->c;
-    int64_t blocks = (items + LW_SW_WARPS - 1) / LW_SW_WARPS, most = 2 * c->multiprocessors;
+    int64_t blocks = (items + LW_SW_WARPS - 1) / LW_SW_WARPS,
+            most = 2 * c->multiprocessors - LW_SW_SPARE_BLOCKS;
     lw_sw_launch l = {arithmetic,
                       form,
                       every,
                       gapless,
+                      border,
                       c->default_gaps,
                       device->jobs + first_job,
                       n_jobs,
@@ -1056,14 +1064,15 @@ static lw_status first_run(const unit *u, const unit_arrays *device, int long_jo
         LW_CUDA_TRY(err, what, cudaStreamWaitEvent(s->aside, s->fork, 0));
         for (int i = 0; i < p->n_passes; i++)
             LW_CUDA_TRY(err, what,
-                        launch(u, device, s->aside, u->arithmetic, p->form, 1, u->pack->filter, long_jobs + i,
-                               1, (int64_t)u->list->n_long * spread / (32 / p->passes[i].group) + 1));
+                        launch(u, device, s->aside, u->arithmetic, p->form, 1, u->pack->filter, p->border,
+                               long_jobs + i, 1,
+                               (int64_t)u->list->n_long * spread / (32 / p->passes[i].group) + 1));
     }
     if (u->list->n_rest)
         for (int i = 0; i < p->n_passes; i++)
             LW_CUDA_TRY(err, what,
                         launch(u, device, s->stream, u->arithmetic, p->form, u->every, u->pack->filter,
-                               rest_jobs + i, 1,
+                               p->border, rest_jobs + i, 1,
                                (int64_t)u->list->n_rest * spread / (32 / p->passes[i].group) + 1));
     if (u->list->n_long) {
         LW_CUDA_TRY(err, what, cudaEventRecord(s->join, s->aside));
@@ -1079,7 +1088,8 @@ static lw_status run_again(const unit *u, const unit_arrays *device, int level, 
 {
     const context *c = u->c;
     int n = u->pack->n, form = c->ladder[level] == LW_SW_S32 ? LW_SW_TWO_QUERIES : LW_SW_TWO_SUBJECTS;
-    int64_t items = 2 * (int64_t)u->k->n_pairs; /* at most; blocks without work end at once */
+    /* a filter lets many pairs through; bounds are met by few, and blocks without work cost time as well */
+    int64_t items = u->pack->filter || u->every == 1 ? 2 * (int64_t)u->k->n_pairs : LW_SW_AGAIN_ITEMS;
     int n_single = 0, first_single = 0;
     for (int i = n - 1; i >= 0; i--)
         if (u->again[i][level].n_passes == 1) {
@@ -1089,14 +1099,14 @@ static lw_status run_again(const unit *u, const unit_arrays *device, int level, 
     if (n_single) {
         int64_t share = (int64_t)4 * c->multiprocessors * LW_SW_WARPS / n_single + 1;
         LW_CUDA_TRY(err, "scoring again",
-                    launch(u, device, u->s->stream, c->ladder[level], form, 1, false, first_single, n_single,
-                           smaller(items, share)));
+                    launch(u, device, u->s->stream, c->ladder[level], form, 1, false, false, first_single,
+                           n_single, smaller(items, share)));
     }
     for (int i = 0; i < n; i++)
         for (int k = 0; u->again[i][level].n_passes > 1 && k < u->again[i][level].n_passes; k++)
             LW_CUDA_TRY(err, "scoring again",
-                        launch(u, device, u->s->stream, c->ladder[level], form, 1, false, first_job[i] + k, 1,
-                               items));
+                        launch(u, device, u->s->stream, c->ladder[level], form, 1, false, true,
+                               first_job[i] + k, 1, items));
     return LW_OK;
 }
 

@@ -193,11 +193,12 @@ LW_DEVICE uint2 lw_sw_border(const lw_sw_job &job, uint32_t start_g, const uint2
 
 /* What a lane needs at separators only: its subjects, and the maximum it hands to the right. */
 typedef struct lw_sw_tally {
+    uint2 *border; /* of row 0 */
     int subject, first, end;
     uint32_t best;
 } lw_sw_tally;
 
-template <int A, int FORM, int EVERY, bool GAPLESS, bool FAST_GAPS>
+template <int A, int FORM, int EVERY, bool GAPLESS, bool BORDER, bool FAST_GAPS>
 __global__ void __launch_bounds__(LW_SW_THREADS, 2) lw_sw_scores(const lw_sw_job *jobs)
 {
 #if LW_DPX_DEVICE
@@ -210,8 +211,11 @@ __global__ void __launch_bounds__(LW_SW_THREADS, 2) lw_sw_scores(const lw_sw_job
         constexpr bool two = FORM == LW_SW_TWO_SUBJECTS;
         extern __shared__ uint4 profile[];
         __shared__ lw_sw_job job;
-        __shared__ uint2 ring[LW_SW_WARPS * 8 * 4]; /* four rows of up to eight groups of a warp */
-        __shared__ uint2 starts[LW_SW_THREADS];
+        /* Four rows of what lies left of a lane's first column where nothing comes from the lane to the left:
+         * by the halves in which the lane is a query's first, then by warp and group what the previous pass
+         * left. And four rows of what leaves the last lane of a group; the last entry takes what nobody
+         * reads. */
+        __shared__ uint2 lefts[4 + LW_SW_WARPS * 8][4], rights[LW_SW_WARPS * 8 + 1][4];
         __shared__ lw_sw_tally tallies[1 + LW_SW_THREADS];
         if (threadIdx.x == 0)
             job = jobs[blockIdx.y];
@@ -232,19 +236,19 @@ __global__ void __launch_bounds__(LW_SW_THREADS, 2) lw_sw_scores(const lw_sw_job
         const uint32_t keep = lw_sw_mask<A>(job.lanes[lane].keep);
         const char *const mine = (const char *)(profile + lane);
         const uint32_t per_letter = lw_opaque(letter_bytes >> LW_SW_LETTER_SHIFT);
-        /* G and E left of the lane's first column, where nothing comes from the lane to the left: the border
-         * of the query, or what the previous pass left there. The latter stands in a ring that is read row by
-         * row. */
-        const bool reads = job.reads_border, writes = job.writes_border && g_lane == group - 1;
-        uint2 *const my_ring = &ring[((threadIdx.x / LW_WARP) * 8 + (g_index & 7)) * 4];
-        lw_sw_tally *const tally = &tallies[1 + threadIdx.x];
-        const uint2 *left = &starts[threadIdx.x];
-        const int left_step = reads && g_lane == 0 ? 1 : 0;
         const uint32_t start_g = GAPLESS ? 0 : gap.open;
-        starts[threadIdx.x] = {start_g & ~job.lanes[lane].keep, 0};
-        lw_warp_sync(LW_ALL_LANES);
-        if (left_step)
-            left = my_ring;
+        const int reads = BORDER && job.reads_border, writes = BORDER && job.writes_border;
+        const uint2 start = {start_g & ~job.lanes[lane].keep, 0};
+        const int my_group = (threadIdx.x / LW_WARP) * 8 + (g_index & 7);
+        if (threadIdx.x < 16)
+            lefts[threadIdx.x / 4][threadIdx.x & 3] = {
+                start_g & ((threadIdx.x & 4 ? 0xffffu : 0) | (threadIdx.x & 8 ? 0xffff0000u : 0)), 0};
+        __syncthreads();
+        const uint32_t starts = ~job.lanes[lane].keep;
+        const uint2 *const left =
+            reads && g_lane == 0 ? lefts[4 + my_group] : lefts[(starts & 1) | (starts >> 30 & 2)];
+        uint2 *const right = rights[writes && g_lane == group - 1 ? my_group : LW_SW_WARPS * 8];
+        lw_sw_tally *const tally = &tallies[1 + threadIdx.x];
         for (;;) {
             int item = 0;
             if (lane == 0)
@@ -275,8 +279,7 @@ __global__ void __launch_bounds__(LW_SW_THREADS, 2) lw_sw_scores(const lw_sw_job
             tally->first = segment.subject;
             tally->end = valid ? segment.subject + segment.n : segment.subject;
             const uint8_t *rows = job.stream + ((int64_t)segment.begin - 1 - g_lane) * 2 + half;
-            uint2 *border = job.border;
-            border += two ? segment.begin - 1 : 2 * ((int64_t)segment.begin - 1) + half;
+            tally->border = job.border + (two ? segment.begin - 1 : 2 * ((int64_t)segment.begin - 1) + half);
             lw_sw_state<C> s;
 #pragma unroll
             for (int j = 0; j < C; j++) {
@@ -288,16 +291,13 @@ __global__ void __launch_bounds__(LW_SW_THREADS, 2) lw_sw_scores(const lw_sw_job
             uint32_t next[4];
             uint2 fetched = {0, 0};
             if (reads && g_lane < 4 && g_lane <= last_row)
-                fetched = lw_sw_border<FORM>(job, start_g, border, g_lane);
+                fetched = lw_sw_border<FORM>(job, start_g, tally->border, g_lane);
 #pragma unroll
             for (int r = 0; r < 4; r++)
                 next[r] = lw_sw_letters<FORM>(rows + 2 * r);
             for (int t = 0; t < steps; t += 4) {
-                /* a lane that is through stays where it is until all are */
-                const int left_over = last_row + g_lane - t;
                 uint32_t now[4];
-                if (left_over >= 0)
-                    rows += 8;
+                rows += 8;
 #pragma unroll
                 for (int r = 0; r < 4; r++) {
                     now[r] = next[r];
@@ -307,36 +307,32 @@ __global__ void __launch_bounds__(LW_SW_THREADS, 2) lw_sw_scores(const lw_sw_job
                     /* four lanes bring the border of these four rows to the group's first lane, and fetch
                      * that of the next four */
                     if (g_lane < 4) {
-                        my_ring[g_lane] = fetched;
+                        lefts[4 + my_group][g_lane] = fetched;
                         if (t + 4 + g_lane <= last_row)
-                            fetched = lw_sw_border<FORM>(job, start_g, border, t + 4 + g_lane);
+                            fetched = lw_sw_border<FORM>(job, start_g, tally->border, t + 4 + g_lane);
                     }
                     lw_warp_sync(LW_ALL_LANES);
                 }
-                const bool slow =
-                    left_over >= 0 && (((now[0] | now[1] | now[2] | now[3]) & LW_SW_SEPARATOR) ||
-                                       (unsigned)(g_lane - t) < 4u || left_over < 4);
+                const bool slow = ((now[0] | now[1] | now[2] | now[3]) & LW_SW_SEPARATOR) ||
+                                  (unsigned)(g_lane - t) < 4u || (unsigned)(last_row + g_lane - t) < 4u;
                 if (!lw_any(LW_ALL_LANES, slow)) {
-                    /* no row 0 and no last row here: all four rows are the segment's, or none */
-                    const bool hand_over =
-                        writes && tally->end > tally->first && t > g_lane && left_over >= 4;
 #pragma unroll
                     for (int r = 0; r < 4; r++) {
                         const uint4 *a = (const uint4 *)(mine + (two ? now[r] & 0xff : now[r]) * per_letter);
                         const uint4 *b = two ? (const uint4 *)(mine + (now[r] >> 8) * per_letter) : a;
-                        const uint2 l = left[r * left_step];
+                        const uint2 l = BORDER ? left[r] : start;
                         uint32_t g =
                             lw_sw_masked<A>(lw_from_below(LW_ALL_LANES, s.g[C - 1], 1, LW_WARP), keep, l.x);
                         uint32_t e = GAPLESS ? 0
                                              : lw_sw_masked<A>(lw_from_below(LW_ALL_LANES, s.e, 1, LW_WARP),
                                                                keep, l.y);
-                        if (r % EVERY == (two ? 0 : EVERY - 1))
+                        if (r % EVERY == (two ? 3 : 2) % EVERY)
                             lw_sw_row<A, FORM, GAPLESS, true, false>(s, a, b, e, gap, 0, 0);
                         else
                             lw_sw_row<A, FORM, GAPLESS, false, false>(s, a, b, e, gap, 0, 0);
                         s.diagonal = g;
-                        if (hand_over)
-                            border[(two ? 1 : 2) * (t + r - g_lane)] = uint2{s.g[C - 1], s.e};
+                        if (BORDER)
+                            right[r] = {s.g[C - 1], s.e};
                     }
                 } else {
                     uint32_t packed0 = now[0] | now[1] << 16, packed1 = now[2] | now[3] << 16;
@@ -350,7 +346,7 @@ __global__ void __launch_bounds__(LW_SW_THREADS, 2) lw_sw_scores(const lw_sw_job
                         c &= 0xf8f8u;
                         const uint4 *a = (const uint4 *)(mine + (c & 0xff) * per_letter);
                         const uint4 *b = two ? (const uint4 *)(mine + (c >> 8) * per_letter) : a;
-                        const uint2 l = left[r * left_step];
+                        const uint2 l = BORDER ? left[r] : start;
                         uint32_t g =
                             lw_sw_masked<A>(lw_from_below(LW_ALL_LANES, s.g[C - 1], 1, LW_WARP), keep, l.x);
                         uint32_t e = GAPLESS ? 0
@@ -364,8 +360,8 @@ __global__ void __launch_bounds__(LW_SW_THREADS, 2) lw_sw_scores(const lw_sw_job
                                                                 separator ? gap.drop : gap.extend);
                         s.diagonal = g;
                         const int at_row = t + r - g_lane;
-                        if (writes && tally->end > tally->first && at_row >= 0 && at_row <= last_row)
-                            border[(two ? 1 : 2) * at_row] = uint2{s.g[C - 1], s.e};
+                        if (BORDER)
+                            right[r] = {s.g[C - 1], s.e};
                         if (separator && at_row <= 0) {
                             tally->subject = tally->first; /* row 0; what came before was another segment's */
                             s.best = 0;
@@ -373,7 +369,7 @@ __global__ void __launch_bounds__(LW_SW_THREADS, 2) lw_sw_scores(const lw_sw_job
                             const int subject = tally->subject++;
                             const bool counts = subject < tally->end;
                             const int at = two ? subject : 2 * subject + half;
-                            if (reads && counts && g_lane == 0)
+                            if (counts && g_lane == 0 && reads)
                                 best_left |= job.carry[at] & job.border_keep;
                             const uint32_t best = lw_sw_max<A>(s.best, best_left);
                             tally->best = best;
@@ -386,13 +382,19 @@ __global__ void __launch_bounds__(LW_SW_THREADS, 2) lw_sw_scores(const lw_sw_job
                                         A == LW_SW_S32 ? (int32_t)best : lw_low2(best);
                                 if (A != LW_SW_S32 && me->high >= 0)
                                     job.scores[me->high + score] = lw_high2(best);
-                                if (writes)
+                                if (writes && g_lane == group - 1)
                                     job.carry[at] = best;
                             }
                         }
                     }
                 }
-                if (reads)
+                if (writes) { /* and four lanes take the last lane's rows to memory */
+                    lw_warp_sync(LW_ALL_LANES);
+                    const int row = t + g_lane - (group - 1);
+                    if (g_lane < 4 && row >= 0 && row <= last_row && tally->end > tally->first)
+                        tally->border[(two ? 1 : 2) * row] = rights[my_group][g_lane];
+                }
+                if (reads | writes)
                     lw_warp_sync(LW_ALL_LANES);
             }
         }
@@ -400,11 +402,11 @@ __global__ void __launch_bounds__(LW_SW_THREADS, 2) lw_sw_scores(const lw_sw_job
 }
 
 /* Raises the kernel's shared memory and launches it. */
-template <int A, int FORM, int EVERY, bool GAPLESS, bool FAST_GAPS>
+template <int A, int FORM, int EVERY, bool GAPLESS, bool BORDER, bool FAST_GAPS>
 static cudaError_t lw_sw_go(const lw_sw_launch *l)
 {
-    size_t bytes = lw_sw_shared_bytes(FORM, A, l->n_letters);
-    void (*kernel)(const lw_sw_job *) = lw_sw_scores<A, FORM, EVERY, GAPLESS, FAST_GAPS>;
+    size_t bytes = lw_sw_profile_bytes(FORM, A, l->n_letters);
+    void (*kernel)(const lw_sw_job *) = lw_sw_scores<A, FORM, EVERY, GAPLESS, BORDER, FAST_GAPS>;
     cudaError_t code =
         cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
     if (code != cudaSuccess)

@@ -73,6 +73,7 @@ enum { LW_SW_EVERY = 4 };
 typedef struct lw_sw_launch {
     int arithmetic, form, every;
     bool gapless;
+    bool border;       /* some job reads or writes one */
     bool default_gaps; /* 11 + 1: penalties are immediate operands */
     const lw_sw_job *jobs;
     int n_jobs;
@@ -86,22 +87,14 @@ typedef struct lw_sw_launch {
 #define LW_SW_QUAD_COLUMNS(form, arithmetic)                                                                 \
     ((form) == LW_SW_TWO_SUBJECTS || (arithmetic) == LW_SW_S32 ? 8 : 4)
 
-/* Bytes of a profile, and of the shared memory of one block that the launch asks for: a lane that is through
- * may look up a separator's letter in the fast path, LW_SW_SEPARATOR of 8 parts of a letter past the last
- * one. */
+/* Bytes of a profile, which is what the launch asks for of a block's shared memory. */
 static inline size_t lw_sw_profile_bytes(int form, int arithmetic, int n_letters)
 {
     return (size_t)n_letters * LW_SW_COLUMNS * 32 * 16 / LW_SW_QUAD_COLUMNS(form, arithmetic);
 }
 
-static inline size_t lw_sw_shared_bytes(int form, int arithmetic, int n_letters)
-{
-    return lw_sw_profile_bytes(form, arithmetic, n_letters) +
-           lw_sw_profile_bytes(form, arithmetic, LW_SW_SEPARATOR) / (1 << LW_SW_LETTER_SHIFT);
-}
-
 /* What a block has beside that, at most. */
-enum { LW_SW_STATIC_BYTES = 8704 };
+enum { LW_SW_STATIC_BYTES = 12288 };
 
 #ifdef __cplusplus
 extern "C" {

@@ -32,6 +32,14 @@
 #define LW_SW_CHUNK_LETTERS (INT64_C(128) << 20)
 #define LW_SW_CHUNK_SHARE 40
 
+/* Databases of more letters are cut in two at least. */
+#define LW_SW_SPLIT_LETTERS (INT64_C(16) << 20)
+
+/* Blocks that a launch leaves room for, so that pairs of another unit that are scored again need not wait for
+ * its end; and how many work items that second run is sized for where bounds have left few. */
+#define LW_SW_SPARE_BLOCKS 2
+#define LW_SW_AGAIN_ITEMS 256
+
 /* Units of work in flight, each with its own stream and buffers; staging of host memory, bytes of each of two
  * pinned buffers; device memory left alone when no limit is given. */
 #define LW_SW_SLOTS 2
