@@ -15,9 +15,9 @@ enum {
     /* Steps of a pairs job between two looks at its results: their target letters, maxima and rows are 48 kB
      * with 32-byte vectors. */
     LW_CPU_STEPS = 512,
-    /* A pair of more cells than this gets all lanes for itself (the wave form). A batch of pairs of this size
-     * needs 8 MB of directions with 32-byte vectors of 16-bit lanes, and the wave's start and end waste 3 %
-     * of its steps. */
+    /* A pair of more cells than this gets all lanes for itself (the wave form): a batch of pairs of this size
+     * needs 8 MB of directions with 32-byte vectors of 16-bit lanes, while a wave of 1,000 x 1,000 letters
+     * spends 15 of its 1,015 steps on its start and end. */
     LW_CPU_WAVE_CELLS = 1 << 20,
     /* Bytes of directions that the trace of a long pair keeps: 16 million cells. Beyond, it keeps checkpoints
      * and computes pieces again, once for up to 32 times as many cells, twice for up to 1,024 times. */
