@@ -24,7 +24,8 @@ enum { WIDTH_8, WIDTH_16, WIDTH_32, N_WIDTHS };
 typedef struct cpu {
     lw_search_setup setup;
     const lw_search_kernels *kernels;
-    int narrowest; /* first width that the matrix and the penalties fit */
+    int narrowest;     /* first width that the matrix and the penalties fit */
+    int32_t low, high; /* lowest and highest matrix entry, and 0 */
     int8_t table[LW_MAX_LETTERS][3][LW_MAX_LETTERS];
     int32_t *chunk; /* first subject of each chunk; one more at the end */
     int64_t n_chunks;
@@ -53,28 +54,48 @@ static const lw_search_kernels *kernels_of(lw_isa isa)
     }
 }
 
+/* The lane value of score 0 and where overflow begins (search_cpu_lanes.h has the reasons). */
+static void set_range(const cpu *c, int width, bool gapless, int32_t *zero, int32_t *limit)
+{
+    static const int32_t lowest[N_WIDTHS] = {INT8_MIN, INT16_MIN, 0},
+                         highest[N_WIDTHS] = {INT8_MAX, INT16_MAX, INT32_MAX};
+    const lw_scoring *sc = c->setup.scoring;
+    *zero = lowest[width];
+    *limit = highest[width];
+    if (!c->kernels->wraps || gapless || width == WIDTH_32)
+        return;
+    int32_t below = sc->gap_open + 2 * sc->gap_extend;
+    *zero += below > -c->low ? below : -c->low;
+    *limit -= c->high - 1;
+}
+
 static void make_tables(cpu *c)
 {
     const lw_scoring *sc = c->setup.scoring;
-    /* What lies beyond the end of a subject: low enough never to raise a score. */
-    int32_t low = 0, high = 0;
     for (int q = 0; q < sc->n_letters; q++)
         for (int t = 0; t < sc->n_letters; t++) {
             int32_t s = sc->score[q * LW_MAX_LETTERS + t];
-            low = s < low ? s : low;
-            high = s > high ? s : high;
+            c->low = s < c->low ? s : c->low;
+            c->high = s > c->high ? s : c->high;
         }
-    int32_t open_extend = sc->gap_open + sc->gap_extend;
-    c->narrowest = low >= INT8_MIN && high <= INT8_MAX && open_extend <= INT8_MAX ? WIDTH_8
-                   : open_extend <= INT16_MAX                                     ? WIDTH_16
-                                                                                  : WIDTH_32;
     for (int q = 0; q < LW_MAX_LETTERS; q++)
         for (int t = 0; t < LW_MAX_LETTERS; t++) {
-            int32_t s = q < sc->n_letters && t < sc->n_letters ? sc->score[q * LW_MAX_LETTERS + t] : INT8_MIN;
+            /* what lies beyond the end of a subject may not raise a score: the lowest entry does not */
+            int32_t s = q < sc->n_letters && t < sc->n_letters ? sc->score[q * LW_MAX_LETTERS + t] : c->low;
             c->table[q][0][t] = (int8_t)(s & 0xff);
             c->table[q][1][t] = (int8_t)(s >> 8 & 0xff);
             c->table[q][2][t] = (int8_t)(s < 0 ? -1 : 0);
         }
+    int32_t open_extend = sc->gap_open + sc->gap_extend, zero, limit;
+    c->narrowest = c->low >= INT8_MIN && c->high <= INT8_MAX && open_extend <= INT8_MAX ? WIDTH_8
+                   : open_extend <= INT16_MAX                                           ? WIDTH_16
+                                                                                        : WIDTH_32;
+    for (; c->narrowest < WIDTH_32; c->narrowest++) { /* no lane that holds next to nothing */
+        enum { WORTH_WHILE = 64 };
+        set_range(c, c->narrowest, false, &zero, &limit);
+        if (limit - zero >= WORTH_WHILE)
+            break;
+    }
 }
 
 /* Chunks of at least so many letters, and long enough for the longest subject of each to hide among the other
@@ -441,6 +462,7 @@ static lw_status score(search_call *call, worker *w, const int32_t *queries, int
                          .profile = w->profile,
                          .best = w->columns + 2 * letters * c->kernels->vector_bytes,
                          .scores = w->scores};
+    set_range(c, call->width, call->filtering, &job.zero, &job.limit);
     (call->filtering ? c->kernels->gapless : c->kernels->score)[call->width](&job);
 end:
     free(len), free(codes);

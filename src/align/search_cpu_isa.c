@@ -6,6 +6,14 @@
 
 #include "common/simd_saturating.h"
 
+/* 512-bit vectors: Intel's processors do saturating additions on one port, plain ones on two. */
+#if defined(LW_ISA_avx512bw)
+#define SEARCH_WRAPS
+static const bool wraps = true;
+#else
+static const bool wraps = false;
+#endif
+
 #define LANE_BITS 8
 #include "align/search_cpu_lanes.h"
 #define LANE_BITS 16
@@ -18,6 +26,7 @@
 
 const lw_search_kernels ISA_TABLE(LW_ISA_NAME) = {
     .vector_bytes = LW_VEC_BYTES,
+    .wraps = wraps,
     .score = {score_8, score_16, score_32},
     .gapless = {gapless_8, gapless_16, gapless_32},
 };

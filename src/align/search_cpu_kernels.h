@@ -6,6 +6,7 @@
 #ifndef LW_SEARCH_CPU_KERNELS_H
 #define LW_SEARCH_CPU_KERNELS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "lanewise/align.h"
 
@@ -40,6 +41,8 @@ typedef struct lw_search_job {
      */
     const int8_t (*table)[3][LW_MAX_LETTERS];
     int32_t open_extend, extend;
+    int32_t zero;  /* the lane value of score 0 */
+    int32_t limit; /* a best value of at least this may be wrong: overflow */
     const lw_search_plan *plan;
     uint8_t *columns; /* scratch: two vectors for each letter of the queries */
     uint8_t *profile; /* scratch: LW_SEARCH_COLUMNS vectors for each of 32 codes */
@@ -49,6 +52,7 @@ typedef struct lw_search_job {
 
 typedef struct lw_search_kernels {
     int vector_bytes;
+    bool wraps; /* score[] wants room below zero and above the limit, see search_cpu_lanes.h */
     /* index 0, 1, 2: lanes of 8, 16, 32 bits */
     void (*score[3])(const lw_search_job *job);
     void (*gapless[3])(const lw_search_job *job); /* best score without gaps */

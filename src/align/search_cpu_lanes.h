@@ -1,15 +1,21 @@
 /* search_cpu_lanes.h - the search kernels for lanes of LANE_BITS bits; included once for each width.
  *
- * Scores sit at the bottom of the lane: score 0 is LOWEST, so that saturation is the floor of the local
- * recurrence
- *
  *     H(i,j) = max(H(i-1,j-1) + s(i,j), E(i,j), F(i,j), 0)
  *     E(i,j+1) = max(E(i,j) - extend, H(i,j) - open - extend)         F(i+1,j) likewise
  *
- * and a gap below 0 may stay at 0: it can never lift H. A score that reaches HIGHEST may have been cut there,
- * so it is reported as overflow: 8 bits hold scores up to 254, 16 bits up to 65,534, and 32 bits all that the
- * driver lets through (below 2^30; no value in between leaves int32, since matrix entries and penalties are
- * at most 2^16). */
+ * A gap below 0 may stay at 0 or lie anywhere under it: it can never lift H. Two ways to keep the floor:
+ *
+ * - Saturation (the rule): score 0 is LOWEST, the bottom of the lane, where additions and subtractions stop
+ * by themselves. A best that is HIGHEST may have been cut there. 9 operations a cell; 8 bits hold scores up
+ * to 254, 16 bits 65,534.
+ * - Wrapping (SEARCH_WRAPS): score 0 is `zero`, and H is held there by one more maximum. Then H - open -
+ * extend and E and F are at least zero - open - extend, E - extend is at least zero - open - 2 extend, and H
+ * + s at least zero + the lowest matrix entry; `zero` is so high that none of them wraps. H + s cannot wrap
+ * upwards before H has reached `limit` = HIGHEST - the highest entry + 1 and the best with it; what follows
+ * in that lane is not looked at. For processors that do plain additions on more ports than saturating ones.
+ *
+ * 32 bits hold all that the driver lets through (below 2^30; entries and penalties are at most 2^16) with 0
+ * as zero. */
 
 #define LANE_PASTE2(a, b, c) a##b##c
 #define LANE_PASTE(a, b, c) LANE_PASTE2(a, b, c)
@@ -26,6 +32,19 @@
 #else
 #define LOWEST 0
 #define HIGHEST INT32_MAX
+#endif
+
+#undef ADD
+#undef SUB
+#undef FLOOR
+#if defined(SEARCH_WRAPS)
+#define ADD LANE_PASTE(lw_v, LANE_BITS, _add)
+#define SUB LANE_PASTE(lw_v, LANE_BITS, _sub)
+#define FLOOR(h) LANE(max)(h, zero)
+#else
+#define ADD LANE(adds)
+#define SUB LANE(subs)
+#define FLOOR(h) (h)
 #endif
 
 /* Scores of one query code against the letters of a column. */
@@ -60,25 +79,25 @@ LW_SIMD void NAME(make_profile)(const lw_search_job *job, int64_t block)
 /* One cell of a column: H from the diagonal d, which the next row's then is; left and upper gap e and f; best
  * s. */
 #define CELL(c, f)                                                                                           \
-    h = LANE(adds)(d##c, lw_load(row + c * LW_VEC_BYTES));                                                   \
-    h = LANE(max)(LANE(max)(h, f), e);                                                                       \
+    h = ADD(d##c, lw_load(row + c * LW_VEC_BYTES));                                                          \
+    h = LANE(max)(FLOOR(LANE(max)(h, f)), e);                                                                \
     s = LANE(max)(s, h);                                                                                     \
-    t = LANE(subs)(h, open_extend);                                                                          \
-    e = LANE(max)(LANE(subs)(e, extend), t);                                                                 \
-    f = LANE(max)(LANE(subs)(f, extend), t);
+    t = SUB(h, open_extend);                                                                                 \
+    e = LANE(max)(SUB(e, extend), t);                                                                        \
+    f = LANE(max)(SUB(f, extend), t);
 
-/* All queries against one block of columns. With `begins`, lanes of `keep` at LOWEST forget what was to their
+/* All queries against one block of columns. With `begins`, lanes of `keep` at zero forget what was to their
  * left. */
 LW_SIMD void NAME(score_block)(const lw_search_job *job, int64_t block, int begins, lw_vec keep)
 {
-    const lw_vec lowest = LANE(set1)(LOWEST), open_extend = LANE(set1)(job->open_extend),
+    const lw_vec zero = LANE(set1)(job->zero), open_extend = LANE(set1)(job->open_extend),
                  extend = LANE(set1)(job->extend);
     const uint8_t *codes = job->codes, *profile = job->profile;
     uint8_t *column = job->columns;
     NAME(make_profile)(job, block);
     for (int32_t q = 0; q < job->n_queries; q++) {
-        lw_vec d0 = lowest, d1 = lowest, d2 = lowest, d3 = lowest;
-        lw_vec f0 = lowest, f1 = lowest, f2 = lowest, f3 = lowest;
+        lw_vec d0 = zero, d1 = zero, d2 = zero, d3 = zero;
+        lw_vec f0 = zero, f1 = zero, f2 = zero, f3 = zero;
         lw_vec s = lw_load(job->best + q * LW_VEC_BYTES);
 #pragma GCC unroll 2
         for (const uint8_t *end = codes + job->len[q]; codes < end; codes++, column += 2 * LW_VEC_BYTES) {
@@ -139,24 +158,24 @@ static void NAME(take)(const lw_search_job *job, const lw_search_event *event)
     for (int32_t q = 0; q < job->n_queries; q++, best += LW_VEC_BYTES / sizeof(ELEMENT)) {
         if (event->done >= 0)
             job->scores[(int64_t)event->done * job->n_queries + q] =
-                *best == HIGHEST ? LW_SEARCH_OVERFLOW : (int32_t)*best - LOWEST;
-        *best = LOWEST;
+                *best >= job->limit ? LW_SEARCH_OVERFLOW : (int32_t)*best - job->zero;
+        *best = (ELEMENT)job->zero;
     }
 }
 
 static void NAME(clear)(const lw_search_job *job, int vectors_a_letter)
 {
-    const lw_vec lowest = LANE(set1)(LOWEST);
+    const lw_vec zero = LANE(set1)(job->zero);
     int64_t letters = 0;
     for (int32_t q = 0; q < job->n_queries; q++) {
         letters += job->len[q];
-        lw_store(job->best + q * LW_VEC_BYTES, lowest);
+        lw_store(job->best + q * LW_VEC_BYTES, zero);
     }
     for (int64_t k = 0; k < letters * vectors_a_letter; k++)
-        lw_store(job->columns + k * LW_VEC_BYTES, lowest);
+        lw_store(job->columns + k * LW_VEC_BYTES, zero);
 }
 
-/* The events of a block, and which lanes go on: `keep` is LOWEST in the others. */
+/* The events of a block, and which lanes go on: `keep` is zero in the others. */
 static const lw_search_event *NAME(events)(const lw_search_job *job, const lw_search_event *event,
                                            int64_t block, ELEMENT *keep)
 {
@@ -165,7 +184,7 @@ static const lw_search_event *NAME(events)(const lw_search_job *job, const lw_se
         keep[k] = HIGHEST;
     for (; event < end && event->block == block; event++) {
         NAME(take)(job, event);
-        keep[event->lane] = LOWEST;
+        keep[event->lane] = (ELEMENT)job->zero;
     }
     return event;
 }
