@@ -646,8 +646,12 @@ static lw_status format_pair(format_job *job, int64_t p, scratch *s, lw_chunk *c
             (lw_mate_end){.target = a->target, .tstart = a->tstart, .tend = a->tend, .reverse = a->reverse};
     }
     bool proper = lw_proper_pair(&end[0], &end[1], run->insert);
+    /* a BAM file may hold the second mate first, and says so */
+    const uint16_t which = BAM_FREAD1 | BAM_FREAD2;
+    bool turned = (mate[0].batch->read[mate[0].index].flag & which) == BAM_FREAD2 &&
+                  (mate[1].batch->read[mate[1].index].flag & which) == BAM_FREAD1;
     for (int m = 0; m < 2; m++) {
-        mate[m].which_mate = m + 1;
+        mate[m].which_mate = turned ? 2 - m : m + 1;
         mate[m].mate = mate[1 - m].alignment;
         mate[m].mate_len = mate[1 - m].batch->read[mate[1 - m].index].len;
         mate[m].proper = proper;
