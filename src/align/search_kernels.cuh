@@ -201,7 +201,7 @@ typedef struct lw_sw_tally {
 template <int A, int FORM, int EVERY, bool GAPLESS, bool BORDER, bool FAST_GAPS>
 __global__ void __launch_bounds__(LW_SW_THREADS, 2) lw_sw_scores(const lw_sw_job *jobs)
 {
-#if LW_DPX_DEVICE
+#if LW_DPX_DEVICE || !LW_ON_DEVICE /* tests run the kernel on the host */
     constexpr bool here = true;
 #else
     constexpr bool here = A == LW_SW_S32 || (A == LW_SW_REAL && LW_HALF2_DEVICE);
@@ -209,7 +209,7 @@ __global__ void __launch_bounds__(LW_SW_THREADS, 2) lw_sw_scores(const lw_sw_job
     if constexpr (here) {
         constexpr int C = LW_SW_COLUMNS;
         constexpr bool two = FORM == LW_SW_TWO_SUBJECTS;
-        extern __shared__ uint4 profile[];
+        LW_DYNAMIC_SHARED(uint4, profile);
         __shared__ lw_sw_job job;
         /* Four rows of what lies left of a lane's first column where nothing comes from the lane to the left:
          * by the halves in which the lane is a query's first, then by warp and group what the previous pass
@@ -401,6 +401,7 @@ __global__ void __launch_bounds__(LW_SW_THREADS, 2) lw_sw_scores(const lw_sw_job
     }
 }
 
+#ifdef __CUDACC__
 /* Raises the kernel's shared memory and launches it. */
 template <int A, int FORM, int EVERY, bool GAPLESS, bool BORDER, bool FAST_GAPS>
 static cudaError_t lw_sw_go(const lw_sw_launch *l)
@@ -414,5 +415,6 @@ static cudaError_t lw_sw_go(const lw_sw_launch *l)
     kernel<<<dim3((unsigned)l->blocks, (unsigned)l->n_jobs), LW_SW_THREADS, bytes, l->stream>>>(l->jobs);
     return cudaGetLastError();
 }
+#endif
 
 #endif

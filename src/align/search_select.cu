@@ -1,6 +1,7 @@
 /* search_select.cu - the CUDA steps around the score kernel. */
 #include "align/search_select.h"
 
+#include "align/search_profile.h"
 #include "common/dpx.cuh"
 #include "common/warp.cuh"
 
@@ -48,34 +49,14 @@ extern "C" cudaError_t lw_sw_make_rows(uint8_t *stream, const uint8_t *raw, cons
     return cudaGetLastError();
 }
 
-LW_DEVICE uint32_t number(int32_t v, int arithmetic)
-{
-    return arithmetic == LW_SW_S32 || arithmetic == LW_SW_S16 ? (uint32_t)v & 0xffffu : lw_half_from_int(v);
-}
-
-/* Word i of a quad: see lw_sw_diagonal(). Columns past a query's end, and all columns against the pad letter,
- * add nothing to G, that is -(open + extend) to H. */
 __global__ void make_profiles(const lw_sw_profile *tasks, const uint8_t *codes, const int16_t *scores,
                               int n_letters)
 {
     lw_sw_profile task = tasks[blockIdx.y];
-    bool packed = LW_SW_QUAD_COLUMNS(task.form, task.arithmetic) == 8;
-    int quads = LW_SW_COLUMNS / (packed ? 8 : 4), n = n_letters * quads * LW_WARP * 4;
     uint32_t *out = (uint32_t *)task.out;
-    for (int at = blockIdx.x * THREADS + threadIdx.x; at < n; at += gridDim.x * THREADS) {
-        int i = at & 3, lane = (at >> 2) & (LW_WARP - 1), quad = (at >> 7) % quads,
-            letter = (at >> 7) / quads;
-        const lw_sw_lane *l = &task.lanes[lane];
-        uint32_t word = 0;
-        for (int half = 0; half < 2; half++) {
-            int part = packed ? 0 : half, column = packed ? quad * 8 + 2 * i + half : quad * 4 + i;
-            if (column < l->n_codes[part] && letter < n_letters - 1) {
-                int32_t s = scores[codes[l->codes[part] + column] * 32 + letter] + task.offset;
-                word |= number(s, task.arithmetic) << (16 * half);
-            }
-        }
-        out[at] = word;
-    }
+    int n = (int)(lw_sw_profile_bytes(task.form, task.arithmetic, n_letters) / sizeof *out);
+    for (int at = blockIdx.x * THREADS + threadIdx.x; at < n; at += gridDim.x * THREADS)
+        out[at] = lw_sw_profile_word(&task, codes, scores, n_letters, at);
 }
 
 extern "C" cudaError_t lw_sw_make_profiles(const lw_sw_profile *tasks, int n, const uint8_t *codes,

@@ -17,6 +17,9 @@ enum { LW_WARP = 32 };
 
 #define LW_DEVICE static __device__ __forceinline__
 
+/* The shared memory that a launch asks for, as an array. */
+#define LW_DYNAMIC_SHARED(type, name) extern __shared__ type name[]
+
 LW_DEVICE int lw_lane(void)
 {
     return (int)(threadIdx.x & (LW_WARP - 1));

@@ -1,0 +1,163 @@
+/* host_lanes.h - runs a kernel's own source on the host: every thread of one block is a coroutine that gives
+ * way where the lanes of a warp or the threads of a block meet. Slow, and exact: the arithmetic is the host
+ * form of dpx.cuh.
+ *
+ * Include before the kernel, in one file of a program. Shared memory is static; the dynamic array is
+ * host_shared, which the kernel finds under its own name. */
+#ifndef LW_TEST_HOST_LANES_H
+#define LW_TEST_HOST_LANES_H
+
+#include <cuda_runtime.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <ucontext.h>
+
+#include "common/dpx.cuh"
+#include "common/warp.cuh"
+
+#undef __global__
+#undef __shared__
+#undef __launch_bounds__
+#define __global__ static
+#define __shared__ static
+#define __launch_bounds__(...)
+#define LW_DEVICE static inline
+#define LW_DYNAMIC_SHARED(type, name) type *const name = (type *)host_shared
+
+enum { HOST_MOST_THREADS = 256, HOST_STACK = 128 << 10 };
+
+struct host_index {
+    unsigned x, y;
+};
+
+static host_index threadIdx, blockIdx;
+static uint4 host_shared[8192];
+
+/* A meeting writes into one of two boards in turn, so that nobody overwrites what a slower lane still reads.
+ */
+static struct {
+    int n, now;
+    void (*body)(void *);
+    void *argument;
+    ucontext_t scheduler, thread[HOST_MOST_THREADS];
+    bool done[HOST_MOST_THREADS];
+    int turn[HOST_MOST_THREADS];
+    uint32_t board[2][HOST_MOST_THREADS];
+    char *stacks;
+} host;
+
+static void host_entry(void)
+{
+    host.body(host.argument);
+    host.done[host.now] = true;
+    swapcontext(&host.thread[host.now], &host.scheduler);
+}
+
+/* Runs body(argument) as block `block` of `threads` threads. */
+static void host_run_block(int threads, unsigned block, void (*body)(void *), void *argument)
+{
+    host.n = threads;
+    host.body = body;
+    host.argument = argument;
+    host.stacks = (char *)malloc((size_t)threads * HOST_STACK);
+    if (!host.stacks)
+        abort();
+    blockIdx = {block, 0};
+    for (int i = 0; i < threads; i++) {
+        getcontext(&host.thread[i]);
+        host.thread[i].uc_stack.ss_sp = host.stacks + (size_t)i * HOST_STACK;
+        host.thread[i].uc_stack.ss_size = HOST_STACK;
+        host.thread[i].uc_link = NULL;
+        makecontext(&host.thread[i], host_entry, 0);
+        host.done[i] = false;
+        host.turn[i] = 0;
+    }
+    for (bool any = true; any;) {
+        any = false;
+        for (int i = 0; i < threads; i++)
+            if (!host.done[i]) {
+                host.now = i;
+                threadIdx = {(unsigned)i, 0};
+                swapcontext(&host.scheduler, &host.thread[i]);
+                any = true;
+            }
+    }
+    free(host.stacks);
+}
+
+/* Shows v to all and returns what the lanes of this warp have shown. All threads go round once between two
+ * calls, and warps need not meet equally often. */
+static const uint32_t *host_meet(uint32_t v)
+{
+    int me = host.now;
+    uint32_t *board = host.board[host.turn[me]];
+    host.turn[me] ^= 1;
+    board[me] = v;
+    swapcontext(&host.thread[me], &host.scheduler);
+    return board + (me & ~(LW_WARP - 1));
+}
+
+static inline int lw_lane(void)
+{
+    return (int)(threadIdx.x & (LW_WARP - 1));
+}
+
+static inline uint32_t lw_opaque(uint32_t value)
+{
+    return value;
+}
+
+static inline void lw_warp_sync(uint32_t mask)
+{
+    (void)mask;
+    host_meet(0);
+}
+
+/* Good for meetings before the warps part ways, as all threads go round equally often until then. */
+static inline void __syncthreads(void)
+{
+    host_meet(0);
+}
+
+static inline int lw_any(uint32_t mask, int predicate)
+{
+    (void)mask;
+    const uint32_t *lanes = host_meet(predicate != 0);
+    for (int i = 0; i < LW_WARP; i++)
+        if (lanes[i])
+            return 1;
+    return 0;
+}
+
+static inline uint32_t lw_from_below(uint32_t mask, uint32_t value, int delta, int width)
+{
+    (void)mask, (void)width;
+    int lane = lw_lane();
+    const uint32_t *lanes = host_meet(value);
+    return lane >= delta ? lanes[lane - delta] : value;
+}
+
+static inline uint32_t lw_from_lane(uint32_t mask, uint32_t value, int source, int width)
+{
+    (void)mask, (void)width;
+    return host_meet(value)[source];
+}
+
+static inline int32_t lw_reduce_max_xor(uint32_t mask, int32_t value, int width)
+{
+    (void)mask;
+    const uint32_t *lanes = host_meet((uint32_t)value);
+    int32_t most = (int32_t)lanes[0];
+    for (int i = 1; i < width; i++)
+        most = (int32_t)lanes[i] > most ? (int32_t)lanes[i] : most;
+    return most;
+}
+
+static inline int atomicAdd(int32_t *at, int32_t value)
+{
+    int before = *at;
+    *at += value;
+    return before;
+}
+
+#endif
