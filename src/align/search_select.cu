@@ -54,7 +54,7 @@ __global__ void make_profiles(const lw_sw_profile *tasks, const uint8_t *codes, 
 {
     lw_sw_profile task = tasks[blockIdx.y];
     uint32_t *out = (uint32_t *)task.out;
-    int n = (int)(lw_sw_profile_bytes(task.form, task.arithmetic, n_letters) / sizeof *out);
+    int n = n_letters * LW_SW_COLUMNS * LW_WARP * 4 / LW_SW_QUAD_COLUMNS(task.form, task.arithmetic);
     for (int at = blockIdx.x * THREADS + threadIdx.x; at < n; at += gridDim.x * THREADS)
         out[at] = lw_sw_profile_word(&task, codes, scores, n_letters, at);
 }
