@@ -385,7 +385,7 @@ Test(search, empty)
     compare_rows(&q);
     q.subjects = &none;
     compare_rows(&q);
-    set_free(&some);
+    set_free(&some), set_free(&none);
 }
 
 /* Many more subjects than lanes, one of them a giant, in little device memory. */
