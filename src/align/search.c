@@ -18,8 +18,8 @@
 #include "common/outfile.h"
 #include "common/seqio.h"
 
-const lw_search_backend *const lw_search_backends[] = {
-    &lw_search_scalar, &lw_search_cpu, &lw_search_cuda_dpx, &lw_search_cuda_half2, &lw_search_cuda_int};
+const lw_search_backend *const lw_search_backends[] = {&lw_search_scalar, &lw_search_cpu, &lw_search_cuda_dpx,
+                                                       &lw_search_cuda_half2, &lw_search_cuda_int};
 const int lw_search_backend_count = (int)(sizeof lw_search_backends / sizeof *lw_search_backends);
 
 int lw_search_backend_list(int device, lw_backend_info *out, int capacity)
