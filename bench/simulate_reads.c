@@ -2,9 +2,10 @@
  *
  *   simulate-reads REF.fa N LENGTH ERRORS SEED > reads.fq
  *
- * Positions and strands are uniform. ERRORS is the fraction of letters hit by an error: 80 % substitutions, 10 %
- * insertions, 10 % deletions of one letter. Qualities are binned and random. A read's name holds its truth: r<number>_<contig>_<0-based start>_<strand>.
- * REF may be "random:LENGTH" for a random reference, which is then written to the file random-LENGTH.fa. */
+ * Positions and strands are uniform. ERRORS is the fraction of letters hit by an error: 80 % substitutions,
+ * 10 % insertions, 10 % deletions of one letter. Qualities are binned and random. A read's name holds its
+ * truth: r<number>_<contig>_<0-based start>_<strand>. REF may be "random:LENGTH" for a random reference,
+ * which is then written to the file random-LENGTH.fa. */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -124,7 +125,8 @@ static char complement(char c)
 int main(int argc, char **argv)
 {
     if (argc != 6) {
-        fprintf(stderr, "Usage: simulate-reads REF.fa|random:LENGTH N READ_LENGTH ERROR_FRACTION SEED > reads.fq\n");
+        fprintf(stderr,
+                "Usage: simulate-reads REF.fa|random:LENGTH N READ_LENGTH ERROR_FRACTION SEED > reads.fq\n");
         return 2;
     }
     int64_t n = strtoll(argv[2], NULL, 10), length = strtoll(argv[3], NULL, 10);
@@ -189,7 +191,8 @@ int main(int argc, char **argv)
             read[j] = complement(read[i]);
             read[i] = first;
         }
-        printf("@r%" PRId64 "_%s_%" PRId64 "_%c\n%s\n+\n%s\n", k, c->name, at - c->start, reverse ? '-' : '+', read, quality);
+        printf("@r%" PRId64 "_%s_%" PRId64 "_%c\n%s\n+\n%s\n", k, c->name, at - c->start, reverse ? '-' : '+',
+               read, quality);
     }
     if (fflush(stdout) != 0 || ferror(stdout)) {
         fprintf(stderr, "simulate-reads: cannot write: %s\n", strerror(errno));
