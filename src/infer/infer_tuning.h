@@ -6,8 +6,8 @@
  * and one of A fill 15 of the 16 registers of AVX2. */
 enum { LW_CPU_GEMM_ROWS = 6, LW_CPU_GEMM_VECTORS = 2 };
 
-/* Panels that are packed together: with AVX2 4 x 16 columns are a cache line of B. One panel at a time took 2.4
- * times as long at 512 x 4096 x 4096. */
+/* Panels that are packed together: with AVX2 4 x 16 columns are a cache line of B. One panel at a time
+ * took 2.4 times as long at 512 x 4096 x 4096. */
 enum { LW_CPU_GEMM_PANELS = 4 };
 
 /* Positions of a convolution whose patches are laid out at a time. 512 x (9 x 64 channels) bytes stay within
