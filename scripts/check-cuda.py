@@ -63,20 +63,28 @@ def read(tool, path):
             k.registers, k.stack, k.shared = map(int, m.groups())
     process = subprocess.Popen([tool, "-sass", path], stdout=subprocess.PIPE, text=True)
     for line in process.stdout:
-        if m := re.match(r"\s*(?:code for|arch =) (sm_\d+)", line):
+        words = line.split(None, 3)
+        if len(words) > 1 and words[0].startswith("/*") and words[0] != "/*":  # /*0010*/ [@P0] OPCODE ...
+            opcode = words[2] if words[1][0] == "@" else words[1]
+            kernels[arch, kernel].opcodes[opcode.rstrip(";")] += 1
+        elif len(words) == 3 and words[:2] == ["Function", ":"]:
+            kernel = words[2].strip()
+        elif m := re.match(r"\s*(?:code for|arch =) (sm_\d+)", line):
             arch = m[1]
-        elif m := re.match(r"\s*Function : (\S+)", line):
-            kernel = m[1]
-        elif m := re.match(r"\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_.]*)", line):
-            kernels[arch, kernel].opcodes[m[1]] += 1
     if process.wait() != 0:
         sys.exit("check-cuda: cuobjdump -sass failed")
     return {key: k for key, k in kernels.items() if key[0] and k.opcodes}
 
 
 def count(kernel, opcode):
-    """Instructions that are `opcode` or a dotted variant of it ("VIADDMNMX.U16x2" for "VIADDMNMX")."""
-    return sum(n for op, n in kernel.opcodes.items() if op == opcode or op.startswith(opcode + "."))
+    """Instructions that are `opcode` with any further modifiers: "LDS.128" counts "LDS.U.128" too."""
+    base, *modifiers = opcode.split(".")
+    total = 0
+    for name, n in kernel.opcodes.items():
+        parts = name.split(".")
+        if parts[0] == base and all(m in parts[1:] for m in modifiers):
+            total += n
+    return total
 
 
 def expectations():
