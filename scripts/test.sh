@@ -40,11 +40,12 @@ build() { # PRESET cmake options...
 tests() {
     local preset=$1 log="$root/build/$1.tests.log" ok=0
     shift
-    ctest --test-dir "build/$preset" -V --timeout 900 "$@" >"$log" 2>&1 || ok=1
+    # only at this level does Criterion name the tests that skip
+    CRITERION_VERBOSITY_LEVEL=1 ctest --test-dir "build/$preset" -V --timeout 900 "$@" >"$log" 2>&1 || ok=1
     local p f s
     p=$(grep -oE 'Passing: [0-9]+' "$log" | awk '{n += $2} END {print n + 0}')
     f=$(grep -oE '(Failing|Crashing): [0-9]+' "$log" | awk '{n += $2} END {print n + 0}')
-    s=$(grep -cE '\[SKIP\]' "$log")
+    s=$(grep -cE '\[SKIP\]|SKIPPED' "$log")
     read -r cp cf cs < <(grep -oE 'cases: [0-9]+ passed, [0-9]+ failed, [0-9]+ skipped' "$log" |
         awk '{p += $2; f += $4; s += $6} END {print p + 0, f + 0, s + 0}')
     p=$((p + cp)) f=$((f + cf)) s=$((s + cs))
@@ -52,7 +53,7 @@ tests() {
     [ "$p" -eq 0 ] && f=$((f + 1))
     passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
     echo "$preset: $p passed, $f failed, $s skipped"
-    grep -E '\[SKIP\]|: skipped' "$log" | sed -E 's/^[0-9]+: //' | sort | uniq -c | sort -rn | head -n 20
+    grep -oE '(\[SKIP\] [a-z_0-9]+|SKIPPED).*' "$log" | sed -E 's/::[a-z_0-9]+:/:/' | sort | uniq -c | sort -rn | head -n 20
     if [ "$f" -gt 0 ]; then
         grep -E '\[FAIL\]|Assertion|FAILED|\*\*\*|ERROR: |WARNING: ThreadSanitizer|runtime error' -A3 "$log" | head -n 80
     fi
