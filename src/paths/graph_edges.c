@@ -130,13 +130,14 @@ static lw_status no_column(const table *t, const char *option, const char *spec,
                    t->n_columns, names);
 }
 
-/* Decides on heading and columns, given the first two rows (second may be NULL) and the last comment before
- * them, cut, or NULL. *skip: the first row is a heading. */
-static lw_status choose_columns(table *t, const row *first, const row *second, const row *comment, bool *skip,
-                                lw_error *err)
+/* Decides on heading and columns, given the first two rows (the second may be NULL or of another width; the
+ * first one's line number is for messages) and the last comment before them, cut, or NULL. *skip: the first
+ * row is a heading. */
+static lw_status choose_columns(table *t, const row *first, int64_t first_number, const row *second,
+                                const row *comment, bool *skip, lw_error *err)
 {
     const lw_graph_options *o = t->options;
-    const row *body = second ? second : first;
+    const row *body = second && second->n == first->n ? second : first;
     t->n_columns = first->n;
     const row *heading = comment && comment->n == first->n ? comment : NULL;
     *skip = false;
@@ -167,6 +168,8 @@ static lw_status choose_columns(table *t, const row *first, const row *second, c
         t->from = o->from ? t->from : find_column(t, symbols[0], named);
         t->to = o->to ? t->to : find_column(t, symbols[1], named);
     }
+    if (t->n_columns < 2 || body == first)
+        t->lines->number = first_number;
     if (!o->weight && !biogrid && t->n_columns > 2) {
         if (t->n_columns > 3 && !is_number(body->field[2]))
             return lw_lines_bad(
@@ -267,16 +270,17 @@ lw_status lw_graph_read_edges(lw_graph **out, lw_lines *lines, const lw_graph_op
     if (line)
         LW_TRY_END(cut(&t, line, &rows[0], err));
     bool skip;
-    LW_TRY_END(choose_columns(&t, &rows[1], line ? &rows[0] : NULL, comment ? &rows[2] : NULL, &skip, err));
+    int64_t number = lines->number;
+    LW_TRY_END(choose_columns(&t, &rows[1], first_number, line ? &rows[0] : NULL, comment ? &rows[2] : NULL,
+                              &skip, err));
     if (skip) {
         lw_say(host, LW_SAY_INFO, "%s: line %lld is taken as the heading", lines->name,
                (long long)first_number);
     } else {
-        int64_t number = lines->number;
         lines->number = first_number; /* for a message */
         LW_TRY_END(add_row(&t, &rows[1], err));
-        lines->number = number;
     }
+    lines->number = number;
     while (line) {
         LW_TRY_END(add_row(&t, &rows[0], err));
         LW_TRY_END(next_data(lines, &line, NULL, err));
