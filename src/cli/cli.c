@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/numbers.h"
@@ -450,6 +451,26 @@ static char *join(int argc, char **argv)
     return text;
 }
 
+/* Whether both names lead to one regular file. */
+static bool same_file(const char *a, const char *b)
+{
+    struct stat one, other;
+    return stat(a, &one) == 0 && S_ISREG(one.st_mode) && stat(b, &other) == 0 && one.st_dev == other.st_dev &&
+           one.st_ino == other.st_ino;
+}
+
+int cli_also_reads(cli *run, const char *path)
+{
+    if (strcmp(path, "-") == 0) {
+        if (run->reads_stdin)
+            return cli_usage_error(run, "standard input ('-') is given twice; it can be read once");
+        run->reads_stdin = true;
+    } else if (run->spec->has_output && strcmp(run->output, "-") != 0 && same_file(path, run->output)) {
+        return cli_usage_error(run, "-o %s would replace an input: give another name", run->output);
+    }
+    return CLI_GO_ON;
+}
+
 int cli_begin(cli *run, int argc, char **argv, const cli_spec *spec, const cli_option *options)
 {
     memset(run, 0, sizeof *run);
@@ -486,11 +507,9 @@ int cli_begin(cli *run, int argc, char **argv, const cli_spec *spec, const cli_o
     if (spec->max_inputs >= 0 && run->n_inputs > spec->max_inputs)
         return cli_usage_error(run, "unexpected argument '%s': expected %s", run->inputs[spec->max_inputs],
                                spec->usage);
-    int n_stdin = 0;
     for (int i = 0; i < run->n_inputs; i++)
-        n_stdin += strcmp(run->inputs[i], "-") == 0;
-    if (n_stdin > 1)
-        return cli_usage_error(run, "standard input ('-') is given %d times; it can be read once", n_stdin);
+        if ((code = cli_also_reads(run, run->inputs[i])) != CLI_GO_ON)
+            return code;
     run->host = (lw_host){.user = run, .say = say, .progress = show_progress, .stop = &stop};
     progress_begin(&run->live, stderr, run->progress, run->quiet, spec->item ? spec->item : "items",
                    spec->work_unit);

@@ -99,6 +99,7 @@ typedef struct cli {
     int64_t seed;
     const char *output; /* "-" unless given */
     bool quiet, progress;
+    bool reads_stdin; /* '-' is among the inputs */
     int verbose;
     lw_host host;                /* say, progress and stop of this run */
     lw_temporaries *temporaries; /* for lw_outfile_open() */
@@ -113,6 +114,10 @@ typedef struct cli {
 /* Reads the options. CLI_GO_ON, or the exit code after --help (printed to standard output) or after a usage
  * error (said on standard error, with a hint). Installs the handlers of SIGINT and SIGTERM. */
 int cli_begin(cli *run, int argc, char **argv, const cli_spec *spec, const cli_option *options);
+
+/* For each file that an option names as an input (cli_begin() does it for `inputs`): CLI_GO_ON, or the exit
+ * code where it is standard input a second time or the file of -o. */
+int cli_also_reads(cli *run, const char *path);
 
 /* A usage error found by the subcommand itself: says it with the hint and returns CLI_USAGE. */
 int cli_usage_error(cli *run, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -60,6 +60,8 @@ int cmd_align(int argc, char **argv)
     int code = cli_begin(&run, argc, argv, &spec, rows);
     if (code != CLI_GO_ON)
         return code;
+    if (mates && (code = cli_also_reads(&run, mates)) != CLI_GO_ON)
+        return code;
     if (insert.n != 2)
         return cli_usage_error(&run, "--insert takes two numbers, LOW,HIGH");
     lw_align_job job;

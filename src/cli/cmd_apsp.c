@@ -169,6 +169,9 @@ int cmd_apsp(int argc, char **argv)
     int code = cli_begin(&run, argc, argv, &spec, rows);
     if (code != CLI_GO_ON)
         return code;
+    if ((o.query && (code = cli_also_reads(&run, o.query)) != CLI_GO_ON) ||
+        (o.sets && (code = cli_also_reads(&run, o.sets)) != CLI_GO_ON))
+        return code;
     if (o.directed && o.undirected)
         return cli_usage_error(&run, "--directed and --undirected exclude each other");
     if ((o.query != NULL) + o.stats + (o.sets != NULL) > 1)

@@ -63,6 +63,9 @@ int cmd_layer(int argc, char **argv)
     int wrong = split(&in, inputs, input_names);
     if (wrong >= 0)
         return cli_usage_error(&run, "--input %s: NAME=VALUE is expected", in.value[wrong]);
+    for (int i = 0; i < in.n; i++)
+        if ((code = cli_also_reads(&run, inputs[i].text)) != CLI_GO_ON)
+            return code;
     wrong = split(&set, settings, setting_names);
     if (wrong >= 0)
         return cli_usage_error(&run, "--set %s: NAME=VALUE is expected", set.value[wrong]);
