@@ -220,9 +220,8 @@ static lw_status read_pairs(files *f, lw_batch *batch, lw_error *err)
     n = n < 1 ? 1 : n < f->batch_records ? n : f->batch_records;
     if (f->longest_pair == 0)
         n = 16;
-    int64_t records = f->batch_records, letters = f->batch_letters;
+    int64_t records = f->batch_records;
     f->batch_records = 2 * n;
-    f->batch_letters = letters;
     lw_status status = read_mates(f, batch, err);
     f->batch_records = records;
     LW_TRY(status);
@@ -690,10 +689,17 @@ end:
     return status;
 }
 
-/* Reads ahead for a look at the letters. */
+/* Letters of either file that decide between DNA and protein: they must not depend on the size of a batch. */
+enum { LOOK_LETTERS = 1 << 20 };
+
+/* Reads ahead for a look at the letters of the first pairs. */
 static lw_status first_pairs(files *f, lw_alphabet_type *guess, lw_error *err)
 {
-    LW_TRY(read_pairs(f, &f->first, err));
+    int64_t letters = f->batch_letters;
+    f->batch_letters = 2 * LOOK_LETTERS;
+    lw_status status = read_pairs(f, &f->first, err);
+    f->batch_letters = letters;
+    LW_TRY(status);
     f->first_waits = true;
     kstring_t all = {0};
     for (int s = 0; s < 2; s++)
