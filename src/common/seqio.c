@@ -630,12 +630,6 @@ static lw_status open_bam(const lw_seqio *r, input *in, hFILE *stream, lw_error 
     int complete = in->regular ? hts_check_EOF(in->hts) : 2;
     if (complete == 0 && in->kind != LW_FILE_SAM)
         return fail_cut_short(in, err);
-    /* not for SAM: htslib's parallel parser loses count of lines */
-    if (r->options.pool && lw_pool_threads(r->options.pool) > 1 && in->kind != LW_FILE_SAM) {
-        htsThreadPool pool = {.pool = lw_pool_hts(r->options.pool)};
-        if (hts_set_thread_pool(in->hts, &pool) != 0)
-            return lw_fail_memory(err, BUFFER);
-    }
     if (in->kind == LW_FILE_CRAM) {
         hts_set_opt(in->hts, CRAM_OPT_DECODE_MD, 0); /* NM and MD are computed anew */
         if (r->options.reference && hts_set_fai_filename(in->hts, r->options.reference) != 0)
@@ -650,6 +644,13 @@ static lw_status open_bam(const lw_seqio *r, input *in, hFILE *stream, lw_error 
         sam_hdr_destroy(header); /* opened again: the first one is known to others */
     else
         in->header = header;
+    /* Not for SAM: htslib's parallel parser loses count of lines. Not before the header: its reading asks for
+     * the end-of-file block, and waits for ever where the parallel reader has met a damaged block already. */
+    if (r->options.pool && lw_pool_threads(r->options.pool) > 1 && in->kind != LW_FILE_SAM) {
+        htsThreadPool pool = {.pool = lw_pool_hts(r->options.pool)};
+        if (hts_set_thread_pool(in->hts, &pool) != 0)
+            return lw_fail_memory(err, BUFFER);
+    }
     return in->kind == LW_FILE_CRAM ? forget_urls(in, err) : LW_OK;
 }
 
