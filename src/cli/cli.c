@@ -68,7 +68,13 @@ static void say(void *user, int level, const char *text)
     if (level > LW_SAY_WARNING && run->verbose < level - LW_SAY_WARNING)
         return;
     progress_clear(&run->live);
-    fprintf(stderr, "lanewise %s: %s%s\n", run->spec->name, level == LW_SAY_WARNING ? "warning: " : "", text);
+    /* one line, whatever the names in a damaged file hold */
+    char line[sizeof((lw_error *)NULL)->message];
+    snprintf(line, sizeof line, "%s", text);
+    for (char *p = line; *p; p++)
+        if (iscntrl((unsigned char)*p))
+            *p = '?';
+    fprintf(stderr, "lanewise %s: %s%s\n", run->spec->name, level == LW_SAY_WARNING ? "warning: " : "", line);
 }
 
 static void show_progress(void *user, double done, double total, double work)
