@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 #include "cli/progress.h"
 
@@ -48,10 +47,10 @@ int align_fill_job(cli *run, const align_options *o, lw_align_format fallback, l
         format = fallback;
     }
     job->format = (lw_align_format)format;
-    if ((format == LW_FORMAT_BAM || format == LW_FORMAT_CRAM) && strcmp(run->output, "-") == 0 &&
-        isatty(STDOUT_FILENO))
-        return cli_usage_error(run, "%s is binary and standard output is a terminal: name a file with -o",
-                               align_format_names[format]);
+    int code = CLI_GO_ON;
+    if ((format == LW_FORMAT_BAM || format == LW_FORMAT_CRAM) &&
+        (code = cli_writes_binary(run, align_format_names[format])) != CLI_GO_ON)
+        return code;
     job->mode = (lw_mode)o->mode;
     job->strands = o->strand < 0 ? 0 : strands[o->strand];
     job->type = types[o->type];

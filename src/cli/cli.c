@@ -477,6 +477,14 @@ int cli_also_reads(cli *run, const char *path)
     return CLI_GO_ON;
 }
 
+int cli_writes_binary(cli *run, const char *format)
+{
+    if (strcmp(run->output, "-") == 0 && isatty(STDOUT_FILENO))
+        return cli_usage_error(run, "%s is binary and standard output is a terminal: name a file with -o",
+                               format);
+    return CLI_GO_ON;
+}
+
 int cli_begin(cli *run, int argc, char **argv, const cli_spec *spec, const cli_option *options)
 {
     memset(run, 0, sizeof *run);

@@ -119,6 +119,9 @@ int cli_begin(cli *run, int argc, char **argv, const cli_spec *spec, const cli_o
  * code where it is standard input a second time or the file of -o. */
 int cli_also_reads(cli *run, const char *path);
 
+/* CLI_GO_ON, or the exit code where a binary format would go to a terminal. */
+int cli_writes_binary(cli *run, const char *format);
+
 /* A usage error found by the subcommand itself: says it with the hint and returns CLI_USAGE. */
 int cli_usage_error(cli *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -180,6 +180,9 @@ int cmd_apsp(int argc, char **argv)
         return cli_usage_error(&run, "--next goes with a matrix, not with --query, --stats or --sets");
     if (o.next && (strcmp(run.output, "-") == 0 || output_format(&o, run.output) != LW_MATRIX_NPY))
         return cli_usage_error(&run, "--next needs -o FILE.npy, beside which it writes FILE.next.npy");
+    if (!o.query && !o.stats && !o.sets && output_format(&o, run.output) == LW_MATRIX_NPY &&
+        (code = cli_writes_binary(&run, "npy")) != CLI_GO_ON)
+        return code;
     lw_error err = {0};
     return cli_end(&run, solve(&run, &o, &err), &err);
 }

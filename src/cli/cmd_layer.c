@@ -58,6 +58,8 @@ int cmd_layer(int argc, char **argv)
         lw_layer_list(print_line, NULL);
         return cli_end(&run, LW_OK, &err);
     }
+    if ((code = cli_writes_binary(&run, "npy")) != CLI_GO_ON)
+        return code;
     lw_layer_value inputs[CLI_MAX_TEXTS], settings[CLI_MAX_TEXTS];
     char input_names[CLI_MAX_TEXTS][64], setting_names[CLI_MAX_TEXTS][64];
     int wrong = split(&in, inputs, input_names);

@@ -30,6 +30,8 @@ int cmd_makedb(int argc, char **argv)
     int code = cli_begin(&run, argc, argv, &spec, rows);
     if (code != CLI_GO_ON)
         return code;
+    if ((code = cli_writes_binary(&run, "lwdb")) != CLI_GO_ON)
+        return code;
     lw_error err = {0};
     lw_database *db = NULL;
     lw_status status = lw_database_open(&db, run.inputs[0], (lw_letters)type, run.threads, &run.host, &err);
