@@ -41,7 +41,7 @@ tests() {
     local preset=$1 log="$root/build/$1.tests.log" ok=0
     shift
     # only at this level does Criterion name the tests that skip
-    CRITERION_VERBOSITY_LEVEL=1 ctest --test-dir "build/$preset" -V --timeout 900 "$@" >"$log" 2>&1 || ok=1
+    CRITERION_VERBOSITY_LEVEL=1 ctest --test-dir "build/$preset" -j "$(nproc)" -V --timeout 900 "$@" >"$log" 2>&1 || ok=1
     local p f s
     p=$(grep -oE 'Passing: [0-9]+' "$log" | awk '{n += $2} END {print n + 0}')
     f=$(grep -oE '(Failing|Crashing): [0-9]+' "$log" | awk '{n += $2} END {print n + 0}')
