@@ -23,6 +23,13 @@ typedef struct bytes {
     size_t n;
 } bytes;
 
+/* memcpy, also of nothing from nowhere: protobuf-c leaves empty fields NULL. */
+static void copy_bytes(void *to, const void *from, size_t n)
+{
+    if (n > 0)
+        memcpy(to, from, n);
+}
+
 /* ---- files ------------------------------------------------------------------------------------- */
 
 static lw_status read_range(bytes *out, const char *path, int64_t offset, int64_t length, lw_error *err)
@@ -224,9 +231,9 @@ static lw_status read_tensor(lw_tensor **out, const Onnx__TensorProto *p, const 
         return status;
     }
     if (external)
-        memcpy(t->data, file.data, (size_t)size); /* little-endian, as this machine (checked when built) */
+        copy_bytes(t->data, file.data, (size_t)size); /* little-endian, as this machine (checked when built) */
     else if (p->has_raw_data)
-        memcpy(t->data, p->raw_data.data, (size_t)size);
+        copy_bytes(t->data, p->raw_data.data, (size_t)size);
     else
         for (int64_t i = 0; i < count; i++) {
             int64_t v = p->n_int32_data    ? p->int32_data[i]
@@ -400,7 +407,7 @@ static lw_status read_attr(builder *b, lw_attr *a, const Onnx__AttributeProto *p
         a->ints = malloc(p->n_ints * sizeof *a->ints + 1);
         if (!a->ints)
             return lw_fail_memory(err, p->n_ints * sizeof *a->ints);
-        memcpy(a->ints, p->ints, p->n_ints * sizeof *a->ints);
+        copy_bytes(a->ints, p->ints, p->n_ints * sizeof *a->ints);
         return LW_OK;
     case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS:
         a->kind = LW_ATTR_FLOATS;
@@ -408,7 +415,7 @@ static lw_status read_attr(builder *b, lw_attr *a, const Onnx__AttributeProto *p
         a->floats = malloc(p->n_floats * sizeof *a->floats + 1);
         if (!a->floats)
             return lw_fail_memory(err, p->n_floats * sizeof *a->floats);
-        memcpy(a->floats, p->floats, p->n_floats * sizeof *a->floats);
+        copy_bytes(a->floats, p->floats, p->n_floats * sizeof *a->floats);
         return LW_OK;
     default:
         a->kind = LW_ATTR_OTHER; /* subgraphs, strings, sparse tensors: no operator here takes them */
@@ -517,7 +524,7 @@ static lw_status sort_nodes(builder *b)
         status = lw_fail_memory(b->err, (size_t)m->n_values * sizeof *fill);
         goto end;
     }
-    memcpy(fill, users, (size_t)m->n_values * sizeof *fill);
+    copy_bytes(fill, users, (size_t)m->n_values * sizeof *fill);
     for (int i = 0; i < m->n_nodes; i++)
         for (int k = 0; k < m->nodes[i].n_in; k++)
             if (m->nodes[i].in[k] >= 0)
