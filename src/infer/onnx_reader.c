@@ -231,7 +231,8 @@ static lw_status read_tensor(lw_tensor **out, const Onnx__TensorProto *p, const 
         return status;
     }
     if (external)
-        copy_bytes(t->data, file.data, (size_t)size); /* little-endian, as this machine (checked when built) */
+        copy_bytes(t->data, file.data,
+                   (size_t)size); /* little-endian, as this machine (checked when built) */
     else if (p->has_raw_data)
         copy_bytes(t->data, p->raw_data.data, (size_t)size);
     else
