@@ -33,7 +33,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-TIMEOUT_SECONDS = 120
+TIMEOUT_SECONDS = 400
 
 
 class Case:
