@@ -513,6 +513,16 @@ static lw_status fail_cut_short(const input *in, lw_error *err)
         in->shown);
 }
 
+/* The end: for a pipe, only now can one see whether it was the real one. */
+static lw_status check_end(const input *in, lw_error *err)
+{
+    if (in->kind == LW_FILE_CRAM
+            ? cram_eof(in->hts->fp.cram) == 2
+            : in->kind == LW_FILE_BAM && in->hts->fp.bgzf->is_compressed && in->hts->fp.bgzf->no_eof_block)
+        return fail_cut_short(in, err);
+    return LW_OK;
+}
+
 static lw_status read_bam(lw_seqio *r, lw_read_batch *b, lw_read *read, bool *got, lw_error *err)
 {
     input *in = &r->inputs[r->current];
@@ -546,12 +556,40 @@ static lw_status read_bam(lw_seqio *r, lw_read_batch *b, lw_read *read, bool *go
         *got = true;
         return copy_record(r, b, read, r->record, err);
     }
-    /* the end: for a pipe, only now can one see whether it was the real one */
-    if (in->kind == LW_FILE_CRAM
-            ? cram_eof(in->hts->fp.cram) == 2
-            : in->kind == LW_FILE_BAM && in->hts->fp.bgzf->is_compressed && in->hts->fp.bgzf->no_eof_block)
-        return fail_cut_short(in, err);
-    return LW_OK;
+    return check_end(in, err);
+}
+
+lw_status lw_seqio_record(lw_seqio *r, bam1_t *record, bool *got, lw_error *err)
+{
+    input *in = &r->inputs[0];
+    *got = false;
+    if (r->number % STOP_INTERVAL == 0 && lw_stopped(r->options.host))
+        return lw_fail(err, LW_E_INTERRUPTED, "interrupted");
+    errno = 0;
+    record->core.n_cigar = 0;
+    record->core.l_qseq = 0;
+    int ret = sam_read1(in->hts, in->header, record);
+    if (ret == -1)
+        return check_end(in, err);
+    r->number++;
+    if (ret >= 0) {
+        *got = true;
+        return LW_OK;
+    }
+    /* htslib says only that it refuses the record; what it has read so far says why */
+    const bam1_core_t *c = &record->core;
+    int64_t covered =
+        c->n_cigar > 0 && c->l_qseq > 0 ? bam_cigar2qlen((int)c->n_cigar, bam_get_cigar(record)) : c->l_qseq;
+    if (in->kind != LW_FILE_CRAM && covered != c->l_qseq)
+        return lw_fail(err, LW_E_INPUT, "%s: record %lld (%.254s): its CIGAR covers %lld letters, SEQ has %d",
+                       in->shown, (long long)r->number, bam_get_qname(record), (long long)covered, c->l_qseq);
+    if (in->kind == LW_FILE_SAM)
+        return lw_fail(err, LW_E_INPUT, "%s: record %lld: line %lld is not a valid SAM record", in->shown,
+                       (long long)r->number, (long long)in->hts->lineno);
+    return lw_fail(err, LW_E_INPUT,
+                   "%s: record %lld: it cannot be decoded: the file is cut short or damaged%s", in->shown,
+                   (long long)r->number,
+                   in->kind == LW_FILE_CRAM ? ", or it was written with another reference" : "");
 }
 
 /* --- opening -------------------------------------------------------------------------------------- */
@@ -631,7 +669,8 @@ static lw_status open_bam(const lw_seqio *r, input *in, hFILE *stream, lw_error 
     if (complete == 0 && in->kind != LW_FILE_SAM)
         return fail_cut_short(in, err);
     if (in->kind == LW_FILE_CRAM) {
-        hts_set_opt(in->hts, CRAM_OPT_DECODE_MD, 0); /* NM and MD are computed anew */
+        if (!r->options.whole_records)
+            hts_set_opt(in->hts, CRAM_OPT_DECODE_MD, 0); /* NM and MD are computed anew */
         if (r->options.reference && hts_set_fai_filename(in->hts, r->options.reference) != 0)
             return lw_fail(err, LW_E_IO, "%s: the reference %s cannot be used to decode it", in->shown,
                            r->options.reference);

@@ -19,6 +19,7 @@ extern "C" {
 #endif
 
 struct sam_hdr_t; /* htslib's header */
+struct bam1_t;    /* and record */
 
 /* The longest name that BAM and CRAM hold. */
 enum { LW_BAM_NAME_MAX = 254 };
@@ -94,6 +95,7 @@ typedef struct lw_seqio_options {
     lw_pool *pool;         /* helps decoding BGZF, BAM and CRAM; NULL: the calling thread alone */
     const char *reference; /* FASTA to decode CRAM with (lw_refs_indexed_fasta()); NULL: none */
     const lw_host *host;   /* warnings and stop; may be NULL */
+    bool whole_records;    /* for lw_seqio_record(): CRAM's NM and MD are wanted too */
     int group; /* a batch ends only after a multiple of this many records (2: interleaved pairs); 0 = 1 */
 } lw_seqio_options;
 
@@ -126,6 +128,11 @@ struct sam_hdr_t *lw_seqio_header(const lw_seqio *reader, int input);
  * LW_E_INPUT, LW_E_IO, LW_E_NOMEM, LW_E_INTERRUPTED. */
 lw_status lw_seqio_read(lw_seqio *reader, lw_read_batch *batch, int64_t max_records, int64_t max_letters,
                         lw_error *err);
+
+/* The next record of a single SAM, BAM or CRAM input as it stands, whatever its flags; *got false: there was
+ * none. Not to be mixed with lw_seqio_read(). As there; a CIGAR and a SEQ of different lengths are
+ * LW_E_INPUT. */
+lw_status lw_seqio_record(lw_seqio *reader, struct bam1_t *record, bool *got, lw_error *err);
 
 const lw_seqio_counts *lw_seqio_count(const lw_seqio *reader);
 
