@@ -7,34 +7,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <htslib/hts.h>
 #include <htslib/khash_str2int.h>
 
+#include "align/align_choice.h"
 #include "align/align_run.h"
 #include "align/matrices.h"
 #include "align/samout.h"
 #include "align/stream.h"
 #include "align/stream_tuning.h"
 #include "align/textout.h"
-#include "common/device.h"
 #include "common/fail.h"
 #include "common/outfile.h"
-
-enum { MOST_DEVICES = 64, MOST_BACKENDS = 16 };
-
-/* The host's callbacks, made safe to call from every thread of the run. */
-typedef struct shared_host {
-    lw_host host;
-    const lw_host *real;
-    pthread_mutex_t lock;
-} shared_host;
 
 typedef struct files {
     lw_align_run run;
     const lw_align_job *job;
-    shared_host host;
+    lw_shared_host host;
     lw_outfile *output;
     lw_sink *sink;
     lw_fasta *fasta; /* for CRAM in or out */
@@ -47,9 +37,7 @@ typedef struct files {
     lw_batch first; /* `pairs`: read ahead, to see what the letters are */
     bool first_waits;
     int64_t longest_pair; /* letters of the longer sequence of a pair so far */
-    int device[MOST_DEVICES];
-    int n_devices;
-    bool on_gpu;
+    lw_choice choice;
     pthread_mutex_t lock; /* guards substitutions */
     lw_substitutions substitutions;
     lw_align_summary total;
@@ -71,66 +59,13 @@ void lw_align_job_init(lw_align_job *job)
                           .format = LW_FORMAT_SAM};
 }
 
-/* ---- host ------------------------------------------------------------------------------------ */
-
-static void shared_say(void *user, int level, const char *text)
-{
-    shared_host *h = user;
-    pthread_mutex_lock(&h->lock);
-    h->real->say(h->real->user, level, text);
-    pthread_mutex_unlock(&h->lock);
-}
-
-static void shared_progress(void *user, double done, double total, double work)
-{
-    shared_host *h = user;
-    pthread_mutex_lock(&h->lock);
-    h->real->progress(h->real->user, done, total, work);
-    pthread_mutex_unlock(&h->lock);
-}
-
-static void share_host(shared_host *h, const lw_host *real)
-{
-    static const lw_host silent = {0};
-    h->real = real ? real : &silent;
-    h->host = (lw_host){.user = h,
-                        .say = h->real->say ? shared_say : NULL,
-                        .progress = h->real->progress ? shared_progress : NULL,
-                        .stop = h->real->stop};
-    pthread_mutex_init(&h->lock, NULL);
-}
-
 /* ---- scoring --------------------------------------------------------------------------------- */
-
-static bool protein_matrix(const char *name)
-{
-    return strncasecmp(name, "BLOSUM", 6) == 0 || strncasecmp(name, "PAM", 3) == 0;
-}
 
 static lw_status choose_scoring(files *f, lw_alphabet_type guess, lw_error *err)
 {
     const lw_align_job *job = f->job;
-    lw_alphabet_type type = guess;
-    if (job->type != LW_TYPE_AUTO)
-        type = (lw_alphabet_type)job->type;
-    else if (job->matrix && protein_matrix(job->matrix))
-        type = LW_PROTEIN;
-    else if (job->matrix && strncasecmp(job->matrix, "NUC", 3) == 0)
-        type = LW_DNA;
-    bool by_matrix = job->matrix || type == LW_PROTEIN;
-    if (by_matrix && (job->match != LW_PENALTY_DEFAULT || job->mismatch != LW_PENALTY_DEFAULT))
-        return lw_fail(err, LW_E_ARG, "-A and -B are for DNA without a matrix; here %s gives the scores",
-                       job->matrix ? job->matrix : "BLOSUM62");
-    int open = job->gap_open != LW_PENALTY_DEFAULT ? job->gap_open : type == LW_PROTEIN ? 11 : 6;
-    int extend = job->gap_extend != LW_PENALTY_DEFAULT ? job->gap_extend : 1;
-    if (by_matrix) {
-        LW_TRY(lw_scoring_matrix(&f->run.scoring, job->matrix ? job->matrix : "BLOSUM62", type, open, extend,
-                                 err));
-    } else {
-        int match = job->match != LW_PENALTY_DEFAULT ? job->match : 1;
-        int mismatch = job->mismatch != LW_PENALTY_DEFAULT ? job->mismatch : 4;
-        LW_TRY(lw_scoring_dna(&f->run.scoring, match, mismatch, open, extend, err));
-    }
+    LW_TRY(lw_choice_scoring(&f->run.scoring, job, guess, err));
+    lw_alphabet_type type = f->run.scoring.type;
     lw_match_table_fill(&f->run.match, &f->run.scoring);
     f->run.strands = job->strands;
     if (type == LW_PROTEIN) {
@@ -154,44 +89,17 @@ static lw_status choose_scoring(files *f, lw_alphabet_type guess, lw_error *err)
 static lw_status choose_backend(files *f, const char *name, lw_error *err)
 {
     const lw_align_job *job = f->job;
-    const lw_backend *rows[MOST_BACKENDS];
-    int n = 0, index;
-    for (; n < lw_align_backend_count && n < MOST_BACKENDS; n++)
-        rows[n] = &lw_align_backends[n]->base;
-    if (job->n_devices > 0 && strcmp(name, "auto") == 0)
-        name = "cuda"; /* a named device is a wish for CUDA */
-    if (job->n_devices > MOST_DEVICES)
-        return lw_fail(err, LW_E_ARG, "--device: more than %d devices", MOST_DEVICES);
-    f->n_devices = job->n_devices > 0 ? job->n_devices : 1;
-    f->device[0] = 0;
-    for (int d = 0; d < job->n_devices; d++) {
-        f->device[d] = job->devices[d];
-        for (int e = 0; e < d; e++)
-            if (f->device[e] == f->device[d])
-                return lw_fail(err, LW_E_ARG, "--device: device %d stands twice", f->device[d]);
-    }
-    LW_TRY(lw_backend_choose(rows, n, name, f->device[0], &index, f->total.why, sizeof f->total.why, err));
-    f->run.backend = lw_align_backends[index];
-    f->on_gpu = strncmp(f->run.backend->base.name, "cuda", 4) == 0;
-    if (job->n_devices > 0 && !f->on_gpu)
-        return lw_fail(err, LW_E_ARG, "--device has no meaning with --backend %s", f->run.backend->base.name);
-    snprintf(f->total.backend, sizeof f->total.backend, "%s", f->run.backend->base.name);
-    f->total.device[0] = '\0';
-    for (int d = 0; f->on_gpu && d < f->n_devices; d++) {
-        lw_device about;
-        if (d > 0)
-            LW_TRY(f->run.backend->base.usable(&f->run.backend->base, f->device[d], err));
-        if (lw_device_query(f->device[d], &about, NULL) != LW_OK)
-            continue;
-        size_t used = strlen(f->total.device);
-        snprintf(f->total.device + used, sizeof f->total.device - used, "%s%s", used ? ", " : "", about.name);
-    }
+    LW_TRY(lw_choice_make(&f->choice, name, job->devices, job->n_devices, err));
+    f->run.backend = f->choice.backend;
+    snprintf(f->total.backend, sizeof f->total.backend, "%s", f->choice.backend->base.name);
+    snprintf(f->total.device, sizeof f->total.device, "%s", f->choice.devices);
+    snprintf(f->total.why, sizeof f->total.why, "%s", f->choice.why);
     return LW_OK;
 }
 
 static int lanes_of(const files *f)
 {
-    return f->run.backend->lanes * (f->on_gpu ? f->n_devices : 1);
+    return lw_choice_lanes(&f->choice);
 }
 
 /* ---- pipeline -------------------------------------------------------------------------------- */
@@ -265,7 +173,7 @@ static lw_status open_lane(void *arg, int lane, void **context, lw_error *err)
 {
     files *f = arg;
     lw_lane *opened = NULL;
-    LW_TRY(lw_lane_open(&opened, &f->run, f->device[f->on_gpu ? lane % f->n_devices : 0], err));
+    LW_TRY(lw_lane_open(&opened, &f->run, lw_choice_device(&f->choice, lane), err));
     *context = opened;
     return LW_OK;
 }
@@ -294,7 +202,7 @@ static int fall_back(void *arg, const lw_error *reason)
     bool automatic = (!f->job->backend || strcmp(f->job->backend, "auto") == 0) && f->job->n_devices == 0;
     bool of_device =
         reason->status == LW_E_DEVICE || reason->status == LW_E_NOMEM || reason->status == LW_E_UNSUPPORTED;
-    if (!f->on_gpu || !automatic || !of_device || choose_backend(f, "cpu", NULL) != LW_OK)
+    if (!f->choice.on_gpu || !automatic || !of_device || choose_backend(f, "cpu", NULL) != LW_OK)
         return 0;
     snprintf(f->total.why, sizeof f->total.why, "auto chose backend %.32s; the GPU: %.400s",
              f->run.backend->base.name, reason->message);
@@ -523,7 +431,7 @@ static void begin(files *f, const lw_align_job *job, const lw_host *host, lw_run
 {
     memset(f, 0, sizeof *f);
     f->job = job;
-    share_host(&f->host, host);
+    lw_share_host(&f->host, host);
     pthread_mutex_init(&f->lock, NULL);
     f->run.kind = kind;
     f->run.host = &f->host.host;
@@ -562,7 +470,7 @@ static lw_status end(files *f, lw_status status, lw_align_summary *summary, lw_e
     free(f->sq);
     ks_free(&f->ur);
     pthread_mutex_destroy(&f->lock);
-    pthread_mutex_destroy(&f->host.lock);
+    lw_shared_host_end(&f->host);
     return status;
 }
 

@@ -7,33 +7,18 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
-#include <htslib/cram.h>
-#include <htslib/hfile.h>
 #include <htslib/hts.h>
 
 #include "align/mates.h"
-#include "align/stream_tuning.h"
+#include "align/samfile.h"
+#include "align/tags.h"
 #include "common/fail.h"
 #include "lanewise/lanewise.h"
-
-/* htslib 1.16 does not survive a failed write: a CRAM container is encoded once more when the file is closed,
- * which crashes, and a BGZF file is not freed. So it writes into a pipe, which never fails, and this thread
- * carries that to the file. */
-typedef struct drain {
-    pthread_t thread;
-    int from; /* reading end of the pipe */
-    lw_outfile *file;
-    atomic_bool failed; /* what comes from now on is thrown away */
-    lw_error error;
-} drain;
 
 typedef struct samout {
     lw_sink sink;
@@ -41,8 +26,7 @@ typedef struct samout {
     lw_outfile *file;
     sam_hdr_t *header;
     char *read_group_id; /* NULL: none */
-    htsFile *hts;        /* BAM and CRAM */
-    drain *drain;        /* its way to the file */
+    lw_samfile *records; /* BAM and CRAM */
     atomic_flag *said;   /* that a name looks like a header line; reached through a const self */
 } samout;
 
@@ -327,27 +311,6 @@ static int64_t clipped_cigar(kstring_t *s, const lw_alignment *a, int32_t read_l
     return n;
 }
 
-/* One integer tag in BAM's smallest type, as htslib chooses it for SAM text. */
-static int put_integer(kstring_t *s, const char *tag, int64_t value)
-{
-    static const struct {
-        int64_t low, high;
-        char type;
-        int bytes;
-    } types[] = {{0, UINT8_MAX, 'C', 1},
-                 {0, UINT16_MAX, 'S', 2},
-                 {INT8_MIN, -1, 'c', 1},
-                 {INT16_MIN, -1, 's', 2},
-                 {INT32_MIN, INT32_MAX, 'i', 4}};
-    size_t t = 0;
-    while (value < types[t].low || value > types[t].high)
-        t++;
-    int bad = kputsn(tag, 2, s) < 0 || kputc(types[t].type, s) < 0;
-    for (int i = 0; i < types[t].bytes; i++) /* little-endian */
-        bad |= kputc((int)((uint64_t)value >> 8 * i & 255), s) < 0;
-    return bad;
-}
-
 /* Our own tags in BAM's encoding. */
 static int put_tags(const samout *self, const lw_aligned_read *read, int k, bool has_aux, kstring_t *s,
                     kstring_t *cigar)
@@ -358,15 +321,16 @@ static int put_tags(const samout *self, const lw_aligned_read *read, int k, bool
         bad |= kputs("RGZ", s) < 0 || kputsn(self->read_group_id, strlen(self->read_group_id) + 1, s) < 0;
     if (a->target >= 0) {
         const char *query = (a->reverse ? read->reversed : read->forward) + a->qstart;
-        bad |= put_integer(s, "AS", a->score) || put_integer(s, "NM", a->counts.nm) || kputs("MDZ", s) < 0;
+        bad |= lw_tag_put_integer(s, "AS", a->score) || lw_tag_put_integer(s, "NM", a->counts.nm) ||
+               kputs("MDZ", s) < 0;
         bad |= lw_path_md(self->o.match, query, a->target_letters + a->tstart, a->cigar, a->n_cigar, s);
         bad |= kputc('\0', s) < 0;
         if (k == 0)
-            bad |= put_integer(s, "XS", a->second == LW_NO_SECOND ? 0 : a->second);
+            bad |= lw_tag_put_integer(s, "XS", a->second == LW_NO_SECOND ? 0 : a->second);
     }
     if (read->mate && (read->mate->target >= 0 || a->target >= 0)) {
         if (read->mate->target >= 0)
-            bad |= put_integer(s, "MQ", read->mate->mapq);
+            bad |= lw_tag_put_integer(s, "MQ", read->mate->mapq);
         int64_t n = clipped_cigar(cigar, read->mate, read->mate_len);
         bad |= n < 0 || kputs("MCZ", s) < 0;
         bad |= !bad && (lw_path_text((const uint32_t *)(void *)cigar->s, n, s) || kputc('\0', s) < 0);
@@ -536,132 +500,24 @@ static lw_status write_lines(lw_sink *sink, lw_chunk *chunk, lw_error *err)
     return status;
 }
 
-static void *run_drain(void *arg)
-{
-    drain *d = arg;
-    char buffer[1 << 16];
-    for (;;) {
-        ssize_t n = read(d->from, buffer, sizeof buffer);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return NULL;
-        if (!atomic_load(&d->failed) && lw_outfile_write(d->file, buffer, (size_t)n, &d->error) != LW_OK)
-            atomic_store(&d->failed, true);
-    }
-}
-
-/* Makes self->hts a writer in front of a drain. */
-static lw_status open_drain(samout *self, lw_error *err)
-{
-    int ends[2];
-    drain *d = calloc(1, sizeof *d);
-    if (!d)
-        return lw_fail_memory(err, sizeof *d);
-    if (pipe2(ends, O_CLOEXEC) != 0) {
-        free(d);
-        return lw_fail(err, LW_E_IO, "a pipe could not be made: %s", strerror(errno));
-    }
-    d->from = ends[0];
-    d->file = self->file;
-    fcntl(ends[1], F_SETPIPE_SZ, LW_SAMOUT_PIPE_BYTES); /* a wish: a smaller pipe works too */
-    if (pthread_create(&d->thread, NULL, run_drain, d) != 0) {
-        close(ends[0]);
-        close(ends[1]);
-        free(d);
-        return lw_fail(err, LW_E_NOMEM, "a writing thread could not be started");
-    }
-    self->drain = d;
-    hFILE *stream = hdopen(ends[1], "w");
-    if (!stream) {
-        close(ends[1]);
-        return lw_fail_memory(err, sizeof *stream);
-    }
-    self->hts =
-        hts_hopen(stream, lw_outfile_name(self->file), self->o.format == LW_FORMAT_CRAM ? "wc" : "wb");
-    if (!self->hts) {
-        hclose_abruptly(stream);
-        return lw_fail_memory(err, sizeof *self->hts);
-    }
-    return LW_OK;
-}
-
-/* After the writing end was closed: waits for the rest to arrive. */
-static lw_status close_drain(samout *self, lw_status so_far, lw_error *err)
-{
-    drain *d = self->drain;
-    if (!d)
-        return so_far;
-    pthread_join(d->thread, NULL);
-    close(d->from);
-    if (so_far == LW_OK && atomic_load(&d->failed))
-        so_far = lw_fail(err, d->error.status, "%s", d->error.message);
-    free(d);
-    return so_far;
-}
-
-/* htslib refused a record: for lack of memory, as the pipe takes everything, unless the file did not. */
-static lw_status failed(const samout *self, lw_error *err)
-{
-    if (atomic_load(&self->drain->failed))
-        return lw_fail(err, self->drain->error.status, "%s", self->drain->error.message);
-    return lw_fail(err, LW_E_INTERNAL, "%s: a record could not be encoded", lw_outfile_name(self->file));
-}
-
 static lw_status write_records(lw_sink *sink, lw_chunk *chunk, lw_error *err)
 {
     samout *self = (samout *)sink;
     for (int64_t i = 0; i < chunk->n_record; i++)
-        if (sam_write1(self->hts, self->header, chunk->record[i]) < 0)
-            return failed(self, err);
+        LW_TRY(lw_samfile_write(self->records, chunk->record[i], err));
     chunk->n_record = 0;
-    return atomic_load(&self->drain->failed) ? failed(self, err) : LW_OK;
+    return lw_samfile_check(self->records, err);
 }
 
 static lw_status close_samout(lw_sink *sink, lw_status so_far, lw_error *err)
 {
     samout *self = (samout *)sink;
-    if (self->hts && hts_close(self->hts) < 0 && so_far == LW_OK)
-        so_far = failed(self, err);
-    so_far = close_drain(self, so_far, err);
+    so_far = lw_samfile_close(self->records, so_far, err);
     sam_hdr_destroy(self->header);
     free(self->read_group_id);
     free(self->said);
     free(self);
     return so_far;
-}
-
-/* Gives the CRAM writer its references. Told their file's name, it would write that name over UR, and it may
- * be a temporary one; so another CRAM loads them, and the two share. */
-static lw_status lend_references(samout *self, lw_error *err)
-{
-    htsFile *lender = hts_open("/dev/null", "wc");
-    refs_t *refs = lender && hts_set_fai_filename(lender, self->o.fasta) == 0 ? cram_get_refs(lender) : NULL;
-    bool shared = refs && hts_set_opt(self->hts, CRAM_OPT_SHARED_REF, refs) == 0;
-    if (lender)
-        hts_close(lender);
-    return !shared ? lw_fail(err, LW_E_IO, "CRAM: the references could not be loaded from %s", self->o.fasta)
-                   : LW_OK;
-}
-
-static lw_status open_hts(samout *self, lw_error *err)
-{
-    bool cram = self->o.format == LW_FORMAT_CRAM;
-    LW_TRY(open_drain(self, err));
-    htsThreadPool pool = {.pool = lw_pool_hts(self->o.pool)};
-    if (cram) {
-        LW_TRY(lend_references(self, err));
-        /* Records in the order of the reads jump between references: each slice is to hold all of them. */
-        if (hts_set_opt(self->hts, CRAM_OPT_MULTI_SEQ_PER_SLICE, 1) < 0)
-            return lw_fail(err, LW_E_INTERNAL, "CRAM: slices of several references could not be asked for");
-    }
-    /* htslib chooses CRAM's codecs by what worked on the slices before, and with several threads it is chance
-     * which those are: the writer's thread alone encodes CRAM, so that the same run gives the same bytes. */
-    if (!cram && pool.pool && lw_pool_threads(self->o.pool) > 1 && hts_set_thread_pool(self->hts, &pool) < 0)
-        return lw_fail(err, LW_E_NOMEM, "the output's compression threads could not be started");
-    if (sam_hdr_write(self->hts, self->header) < 0)
-        return failed(self, err);
-    return LW_OK;
 }
 
 lw_status lw_samout_open(lw_sink **out, const lw_samout_options *options, lw_outfile *file, lw_error *err)
@@ -685,7 +541,13 @@ lw_status lw_samout_open(lw_sink **out, const lw_samout_options *options, lw_out
         const char *text = sam_hdr_str(self->header);
         status = lw_outfile_write(file, text, strlen(text), err);
     } else if (status == LW_OK) {
-        status = open_hts(self, err);
+        /* Records in the order of the reads jump between references: each slice of CRAM is to hold all. */
+        lw_samfile_options records = {.format = options->format,
+                                      .header = self->header,
+                                      .pool = options->pool,
+                                      .fasta = options->fasta,
+                                      .many_references = true};
+        status = lw_samfile_open(&self->records, &records, file, err);
     }
     if (status != LW_OK)
         return close_samout(&self->sink, status, err);

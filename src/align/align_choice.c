@@ -1,0 +1,116 @@
+/* align_choice.c - the choice of backend, devices and scoring, and the host's callbacks for many threads. */
+#include "align/align_choice.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/device.h"
+#include "common/fail.h"
+
+enum { MOST_BACKENDS = 16 };
+
+static void shared_say(void *user, int level, const char *text)
+{
+    lw_shared_host *h = user;
+    pthread_mutex_lock(&h->lock);
+    h->real->say(h->real->user, level, text);
+    pthread_mutex_unlock(&h->lock);
+}
+
+static void shared_progress(void *user, double done, double total, double work)
+{
+    lw_shared_host *h = user;
+    pthread_mutex_lock(&h->lock);
+    h->real->progress(h->real->user, done, total, work);
+    pthread_mutex_unlock(&h->lock);
+}
+
+void lw_share_host(lw_shared_host *h, const lw_host *real)
+{
+    static const lw_host silent = {0};
+    h->real = real ? real : &silent;
+    h->host = (lw_host){.user = h,
+                        .say = h->real->say ? shared_say : NULL,
+                        .progress = h->real->progress ? shared_progress : NULL,
+                        .stop = h->real->stop};
+    pthread_mutex_init(&h->lock, NULL);
+}
+
+void lw_shared_host_end(lw_shared_host *host)
+{
+    pthread_mutex_destroy(&host->lock);
+}
+
+lw_status lw_choice_make(lw_choice *out, const char *name, const int *devices, int n_devices, lw_error *err)
+{
+    const lw_backend *rows[MOST_BACKENDS];
+    int n = 0, index;
+    for (; n < lw_align_backend_count && n < MOST_BACKENDS; n++)
+        rows[n] = &lw_align_backends[n]->base;
+    if (!name)
+        name = "auto";
+    if (n_devices > 0 && strcmp(name, "auto") == 0)
+        name = "cuda"; /* a named device is a wish for CUDA */
+    if (n_devices > LW_MOST_DEVICES)
+        return lw_fail(err, LW_E_ARG, "--device: more than %d devices", LW_MOST_DEVICES);
+    *out = (lw_choice){.n_devices = n_devices > 0 ? n_devices : 1};
+    for (int d = 0; d < n_devices; d++) {
+        out->device[d] = devices[d];
+        for (int e = 0; e < d; e++)
+            if (out->device[e] == out->device[d])
+                return lw_fail(err, LW_E_ARG, "--device: device %d stands twice", out->device[d]);
+    }
+    LW_TRY(lw_backend_choose(rows, n, name, out->device[0], &index, out->why, sizeof out->why, err));
+    out->backend = lw_align_backends[index];
+    out->on_gpu = strncmp(out->backend->base.name, "cuda", 4) == 0;
+    if (n_devices > 0 && !out->on_gpu)
+        return lw_fail(err, LW_E_ARG, "--device has no meaning with --backend %s", out->backend->base.name);
+    for (int d = 0; out->on_gpu && d < out->n_devices; d++) {
+        lw_device about;
+        if (d > 0)
+            LW_TRY(out->backend->base.usable(&out->backend->base, out->device[d], err));
+        if (lw_device_query(out->device[d], &about, NULL) != LW_OK)
+            continue;
+        size_t used = strlen(out->devices);
+        snprintf(out->devices + used, sizeof out->devices - used, "%s%s", used ? ", " : "", about.name);
+    }
+    return LW_OK;
+}
+
+int lw_choice_lanes(const lw_choice *choice)
+{
+    return choice->backend->lanes * (choice->on_gpu ? choice->n_devices : 1);
+}
+
+int lw_choice_device(const lw_choice *choice, int lane)
+{
+    return choice->device[choice->on_gpu ? lane % choice->n_devices : 0];
+}
+
+static bool protein_matrix(const char *name)
+{
+    return strncasecmp(name, "BLOSUM", 6) == 0 || strncasecmp(name, "PAM", 3) == 0;
+}
+
+lw_status lw_choice_scoring(lw_scoring *out, const lw_align_job *job, lw_alphabet_type guess, lw_error *err)
+{
+    lw_alphabet_type type = guess;
+    if (job->type != LW_TYPE_AUTO)
+        type = (lw_alphabet_type)job->type;
+    else if (job->matrix && protein_matrix(job->matrix))
+        type = LW_PROTEIN;
+    else if (job->matrix && strncasecmp(job->matrix, "NUC", 3) == 0)
+        type = LW_DNA;
+    bool by_matrix = job->matrix || type == LW_PROTEIN;
+    if (by_matrix && (job->match != LW_PENALTY_DEFAULT || job->mismatch != LW_PENALTY_DEFAULT))
+        return lw_fail(err, LW_E_ARG, "-A and -B are for DNA without a matrix; here %s gives the scores",
+                       job->matrix ? job->matrix : "BLOSUM62");
+    int open = job->gap_open != LW_PENALTY_DEFAULT ? job->gap_open : type == LW_PROTEIN ? 11 : 6;
+    int extend = job->gap_extend != LW_PENALTY_DEFAULT ? job->gap_extend : 1;
+    if (by_matrix)
+        return lw_scoring_matrix(out, job->matrix ? job->matrix : "BLOSUM62", type, open, extend, err);
+    int match = job->match != LW_PENALTY_DEFAULT ? job->match : 1;
+    int mismatch = job->mismatch != LW_PENALTY_DEFAULT ? job->mismatch : 4;
+    return lw_scoring_dna(out, match, mismatch, open, extend, err);
+}
