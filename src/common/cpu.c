@@ -6,7 +6,7 @@
 
 #include "common/fail.h"
 
-static const char *const names[LW_ISA_COUNT] = {"avx512bw", "avx2", "sse41", "neon", "plain"};
+static const char *const names[LW_ISA_COUNT] = {"avx512vnni", "avx512bw", "avx2", "sse41", "neon", "plain"};
 
 const char *lw_isa_name(lw_isa isa)
 {
@@ -21,6 +21,8 @@ static unsigned detected(void)
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx512bw"))
         set |= 1u << LW_ISA_AVX512BW;
+    if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vnni"))
+        set |= 1u << LW_ISA_AVX512VNNI;
     if (__builtin_cpu_supports("avx2"))
         set |= 1u << LW_ISA_AVX2;
     if (__builtin_cpu_supports("sse4.1"))
@@ -42,9 +44,11 @@ lw_status lw_isa_usable(unsigned *set, lw_error *err)
             isa++;
         if (isa == LW_ISA_PLAIN)
             return lw_fail(err, LW_E_ARG,
-                           "LANEWISE_DISABLE: '%.*s' is not one of avx512bw, avx2, sse41, neon", (int)n,
-                           text);
+                           "LANEWISE_DISABLE: '%.*s' is not one of avx512vnni, avx512bw, avx2, sse41, neon",
+                           (int)n, text);
         *set &= ~(1u << isa);
+        if (isa == LW_ISA_AVX512BW)
+            *set &= ~(1u << LW_ISA_AVX512VNNI);
         text += n + (text[n] == ',');
     }
     return LW_OK;

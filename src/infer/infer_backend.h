@@ -12,31 +12,63 @@
 extern "C" {
 #endif
 
-/* c[i][j] = sum_k (a[i][k] - a_zero[i]) * (b[k][j] - b_zero[j]), exact in int32 (callers bound K). Row-major.
- */
+/* What a backend made of an operand that never changes (packed weights, a copy on a device), kept with the
+ * node from one run to the next. Zero at first; the owner calls release(data) when the node goes. */
+typedef struct lw_kept {
+    void *data;
+    void (*release)(void *data);
+} lw_kept;
+
+/* What becomes of the exact int32 sums of a product:
+ *   LW_RESULT_SUMS       they are the result, int32
+ *   LW_RESULT_QUANTIZED  saturate(round_half_even((float)(sum + bias[j]) * factor) + zero), 8 bits
+ *   LW_RESULT_REALS      (float)(sum + bias[j]) * factor + real_bias[j], float32
+ * with factor = multiplier[j] or, where row_scale is given, row_scale[i] * multiplier[j] (rounded to float32
+ * first). Each operation rounds to float32; none is fused. */
+typedef enum lw_result_kind { LW_RESULT_SUMS, LW_RESULT_QUANTIZED, LW_RESULT_REALS } lw_result_kind;
+typedef struct lw_result {
+    lw_result_kind kind;
+    const int32_t *bias;     /* n values; NULL: none */
+    const float *multiplier; /* n values, or 1 when one_multiplier */
+    bool one_multiplier;
+    const float *row_scale;  /* m values; NULL: none */
+    const float *real_bias;  /* n values; NULL: none */
+    int32_t zero, low, high; /* of the quantized result */
+} lw_result;
+
+/* c[i][j] = sum_k (a[i][k] - a_zero[i]) * (b[k][j] - b_zero[j]), exact in int32 (callers bound K), then as
+ * `result` says. Row-major. */
 typedef struct lw_gemm {
     int64_t m, n, k;
     const void *a, *b; /* 8-bit elements */
     bool a_signed, b_signed;
-    int64_t lda, ldb, ldc; /* elements from one row to the next */
+    bool b_transposed;     /* b is stored as n x k */
+    int64_t lda, ldb, ldc; /* elements from one row to the next, as stored */
+    lw_kept *keep_b;       /* not NULL: b and b_zero are the same at every call with this */
     const int32_t *a_zero; /* m values, or 1 when a_zero_is_scalar */
     const int32_t *b_zero; /* n values, or 1 when b_zero_is_scalar */
     bool a_zero_is_scalar, b_zero_is_scalar;
-    int32_t *c;
+    lw_result result;
+    void *c;          /* int32, 8 bits or float32 */
+    bool c_by_column; /* element (i, j) lies at j * ldc + i */
 } lw_gemm;
 
-/* An N-dimensional convolution (1 to 3 spatial dimensions) of one image and one group:
+/* An N-dimensional convolution (1 to 3 spatial dimensions) of one group of every image:
  *   y[o][p] = sum_c sum_q (x[c][p * stride + q * dilation - pad] - x_zero) * (w[o][c][q] - w_zero[o]);
- * outside the image x is its zero point, so that its term is 0. */
+ * outside the image x is its zero point, so that its term is 0. Then as `result` says, where output channels
+ * take the place of columns (row_scale is not used). Unused spatial dimensions come first and have size 1. */
 typedef struct lw_conv {
     int dims;     /* spatial */
     int64_t c, o; /* input and output channels of this group */
     int64_t in[3], out[3], kernel[3], stride[3], dilation[3], pad[3]; /* pad: at the beginning */
+    int64_t images, x_step, y_step; /* elements from one image to the next */
     const void *x, *w;
     bool x_signed, w_signed;
     int32_t x_zero;
     const int32_t *w_zero; /* o values */
-    int32_t *y;            /* o x product of out */
+    lw_kept *keep_w;       /* not NULL: w and w_zero are the same at every call with this */
+    lw_result result;
+    void *y; /* for each image o x product of out */
 } lw_conv;
 
 typedef struct lw_infer_backend lw_infer_backend;

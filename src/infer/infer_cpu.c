@@ -1,4 +1,4 @@
-/* infer_cpu.c - the CPU backend: products of 8-bit matrices on 16-bit pairs, convolutions as such products,
+/* infer_cpu.c - the CPU backend: products of 8-bit matrices, convolutions as such products,
  * rows of softmax and layer norm, all spread over the pool.
  *
  * Zero points come in at the end: sum (a - za)(b - zb) = sum ab - za sum b - zb sum a + K za zb. The sums
@@ -18,6 +18,7 @@ static lw_status choose_kernels(const lw_infer_cpu_kernels **out, lw_error *err)
 {
     static const lw_infer_cpu_kernels *const kernels[LW_ISA_COUNT] = {
 #if defined(__x86_64__)
+        [LW_ISA_AVX512VNNI] = &lw_infer_kernels_avx512vnni,
         [LW_ISA_AVX512BW] = &lw_infer_kernels_avx512bw,
         [LW_ISA_AVX2] = &lw_infer_kernels_avx2,
         [LW_ISA_SSE41] = &lw_infer_kernels_sse41,
@@ -37,203 +38,336 @@ static lw_status choose_kernels(const lw_infer_cpu_kernels **out, lw_error *err)
 
 /* ---- the product --------------------------------------------------------------------------------- */
 
+/* All of B as the kernels want it. */
+typedef struct packed_b {
+    const lw_infer_cpu_kernels *kernels;
+    int64_t n, k;
+    int64_t panels, panel_size; /* bytes */
+    int8_t *data;               /* panels * panel_size */
+    int32_t *sum;               /* of each column, padded to whole panels */
+} packed_b;
+
 typedef struct product_job {
     const lw_gemm *g;
     const lw_infer_cpu_kernels *kernels;
-    int64_t pairs;    /* of the depth */
-    int32_t *a;       /* m x pairs: two 16-bit numbers each */
-    int32_t *ones;    /* pairs of 1: a row that sums columns */
-    int32_t *row_sum; /* of a */
-    int16_t **panel;  /* one per worker */
-    int32_t *tile;    /* one LW_CPU_GEMM_ROWS x columns per worker, what a multiplication leaves */
+    int64_t steps;      /* of the depth */
+    int64_t panels;     /* of B */
+    int64_t panel_size; /* bytes */
+    int64_t group;      /* panels of a task */
+    int64_t block_rows; /* rows of A whose sums are kept until they are whole */
+    int32_t *a;         /* tiles of A */
+    int32_t *row_sum;   /* of A as stored */
+    const packed_b *b;  /* NULL: each task packs its own panels */
+    int8_t **scratch;   /* of each worker: a group of panels, then its column sums, then sums of a block */
+    size_t scratch_panels, scratch_sums;
 } product_job;
 
-static int32_t byte_at(const void *p, int64_t i, bool is_signed)
+static void pack_panel(const lw_infer_cpu_kernels *kernels, const lw_gemm *g, int64_t panel, int64_t steps,
+                       int8_t *to, int32_t *sum)
 {
-    return is_signed ? ((const int8_t *)p)[i] : ((const uint8_t *)p)[i];
+    int64_t first = panel * kernels->columns;
+    int columns = g->n - first < kernels->columns ? (int)(g->n - first) : kernels->columns;
+    if (g->b_transposed)
+        kernels->pack_transposed((const uint8_t *)g->b + first * g->ldb, g->b_signed, g->ldb, g->k, columns,
+                                 to);
+    else
+        kernels->pack((const uint8_t *)g->b + first, g->b_signed, g->ldb, g->k, columns, to);
+    kernels->column_sums(to, steps, sum);
 }
 
-/* Packs the panels of columns [first, first + columns), the missing columns as 0, and sums the columns. */
-static void pack_panels(const product_job *job, int64_t first, int64_t columns, int16_t *panel, int32_t *sum)
-{
-    const lw_gemm *g = job->g;
-    int wide = job->kernels->columns;
-    int64_t whole = columns / wide, size = job->pairs * wide * 2;
-    job->kernels->pack((const char *)g->b + first, g->b_signed, g->ldb, g->k, (int)whole, panel);
-    if (columns > whole * wide) {
-        int16_t *last = panel + whole * size;
-        memset(last, 0, (size_t)size * sizeof *last);
-        for (int64_t k = 0; k < g->k; k++)
-            for (int64_t j = whole * wide; j < columns; j++)
-                last[(k / 2 * wide + j - whole * wide) * 2 + k % 2] =
-                    (int16_t)byte_at(g->b, k * g->ldb + first + j, g->b_signed);
-    }
-    for (int64_t p = 0; p * wide < columns; p++, panel += size, sum += wide)
-        job->kernels->multiply(1, job->ones, job->pairs, job->pairs, panel, sum, wide);
-}
-
-/* One group of panels, all rows. */
+/* One group of panels, all rows: block of rows by block of depth, so that what the inner loops read stays in
+ * the caches. */
 static lw_status product_task(void *arg, int64_t task, int worker, lw_error *err)
 {
     (void)err;
     const product_job *job = arg;
     const lw_gemm *g = job->g;
-    enum { MOST_COLUMNS = LW_CPU_GEMM_PANELS * 64 };
-    int32_t sum[MOST_COLUMNS];
-    int wide = job->kernels->columns;
-    int64_t first = task * LW_CPU_GEMM_PANELS * wide, columns = g->n - first;
-    if (columns > LW_CPU_GEMM_PANELS * wide)
-        columns = LW_CPU_GEMM_PANELS * wide;
-    int16_t *panels = job->panel[worker];
-    int32_t *tile = job->tile + worker * LW_CPU_GEMM_ROWS * wide;
-    pack_panels(job, first, columns, panels, sum);
-    for (int64_t at = 0; at < columns; at += wide) {
-        const int16_t *panel = panels + at * job->pairs * 2;
-        int64_t here = columns - at < wide ? columns - at : wide;
-        for (int64_t i = 0; i < g->m; i += LW_CPU_GEMM_ROWS) {
-            int rows = g->m - i < LW_CPU_GEMM_ROWS ? (int)(g->m - i) : LW_CPU_GEMM_ROWS;
-            job->kernels->multiply(rows, job->a + i * job->pairs, job->pairs, job->pairs, panel, tile, wide);
-            for (int r = 0; r < rows; r++) {
-                uint32_t za = (uint32_t)g->a_zero[g->a_zero_is_scalar ? 0 : i + r],
-                         of_a = (uint32_t)job->row_sum[i + r];
-                for (int64_t j = 0; j < here; j++) {
-                    uint32_t zb = (uint32_t)g->b_zero[g->b_zero_is_scalar ? 0 : first + at + j];
-                    uint32_t value = (uint32_t)tile[r * wide + j] - za * (uint32_t)sum[at + j] - zb * of_a +
-                                     (uint32_t)g->k * za * zb;
-                    g->c[(i + r) * g->ldc + first + at + j] = (int32_t)value;
+    const lw_infer_cpu_kernels *kernels = job->kernels;
+    int wide = kernels->columns;
+    int64_t first = task * job->group;
+    int64_t panels = job->panels - first < job->group ? job->panels - first : job->group;
+    const int8_t *panel;
+    const int32_t *column_sum;
+    int32_t *block = (int32_t *)(void *)(job->scratch[worker] + job->scratch_panels + job->scratch_sums);
+    if (job->b) {
+        panel = job->b->data + first * job->panel_size;
+        column_sum = job->b->sum + first * wide;
+    } else {
+        int8_t *packed = job->scratch[worker];
+        int32_t *sum = (int32_t *)(void *)(packed + job->scratch_panels);
+        for (int64_t p = 0; p < panels; p++)
+            pack_panel(kernels, g, first + p, job->steps, packed + p * job->panel_size, sum + p * wide);
+        panel = packed;
+        column_sum = sum;
+    }
+    int64_t ld = job->group * wide, depth = LW_CPU_GEMM_DEPTH / kernels->depth;
+    for (int64_t top = 0; top < g->m; top += job->block_rows) {
+        int64_t rows = g->m - top < job->block_rows ? g->m - top : job->block_rows;
+        for (int64_t s = 0; s == 0 || s < job->steps; s += depth) {
+            int64_t steps = job->steps - s < depth ? job->steps - s : depth;
+            for (int64_t p = 0; p < panels; p++) {
+                const int8_t *b = panel + p * job->panel_size + s * wide * kernels->depth;
+                for (int64_t i = 0; i < rows; i += LW_CPU_GEMM_ROWS) {
+                    int here = rows - i < LW_CPU_GEMM_ROWS ? (int)(rows - i) : LW_CPU_GEMM_ROWS;
+                    kernels->multiply(here, job->a + (top + i) * job->steps + s * here, steps, b, s > 0,
+                                      block + i * ld + p * wide, ld);
                 }
             }
         }
+        int64_t columns = g->n - first * wide < panels * wide ? g->n - first * wide : panels * wide;
+        lw_infer_tile tile = {.first_row = top,
+                              .first_column = first * wide,
+                              .rows = (int)rows,
+                              .columns = (int)columns,
+                              .sum = block,
+                              .ld = ld,
+                              .row_sum = job->row_sum + top,
+                              .column_sum = column_sum,
+                              .a_shift = kernels->a_unsigned && g->a_signed ? 128 : 0,
+                              .b_shift = g->b_signed ? 0 : -128};
+        kernels->finish(g, &tile);
     }
     return LW_OK;
 }
 
-static void widen_a(const product_job *job)
+static lw_status pack_a_task(void *arg, int64_t task, int worker, lw_error *err)
+{
+    (void)worker, (void)err;
+    const product_job *job = arg;
+    const lw_gemm *g = job->g;
+    int64_t i = task * LW_CPU_GEMM_ROWS;
+    int rows = g->m - i < LW_CPU_GEMM_ROWS ? (int)(g->m - i) : LW_CPU_GEMM_ROWS;
+    job->kernels->pack_a((const uint8_t *)g->a + i * g->lda, g->a_signed, g->lda, g->k, rows,
+                         job->a + i * job->steps, job->row_sum + i);
+    return LW_OK;
+}
+
+static void release_packed(void *data)
+{
+    packed_b *b = data;
+    free(b->data);
+    free(b->sum);
+    free(b);
+}
+
+typedef struct pack_job {
+    const lw_gemm *g;
+    packed_b *b;
+    int64_t steps;
+} pack_job;
+
+static lw_status pack_b_task(void *arg, int64_t task, int worker, lw_error *err)
+{
+    (void)worker, (void)err;
+    const pack_job *job = arg;
+    packed_b *b = job->b;
+    pack_panel(b->kernels, job->g, task, job->steps, b->data + task * b->panel_size,
+               b->sum + task * b->kernels->columns);
+    return LW_OK;
+}
+
+/* B from the node's slot, packed there at the first call. *out stays NULL where there is no slot or no
+ * memory: then the tasks pack. */
+static void kept_b(lw_pool *pool, const product_job *job, const packed_b **out)
 {
     const lw_gemm *g = job->g;
-    for (int64_t i = 0; i < g->m; i++) {
-        uint32_t sum = 0;
-        for (int64_t k = 0; k < job->pairs; k++) {
-            int32_t x = byte_at(g->a, i * g->lda + 2 * k, g->a_signed);
-            int32_t y = 2 * k + 1 < g->k ? byte_at(g->a, i * g->lda + 2 * k + 1, g->a_signed) : 0;
-            sum += (uint32_t)(x + y);
-            job->a[i * job->pairs + k] = (int32_t)((uint32_t)(uint16_t)x | (uint32_t)(uint16_t)y << 16);
-        }
-        job->row_sum[i] = (int32_t)sum;
+    lw_kept *keep = g->keep_b;
+    *out = NULL;
+    if (!keep)
+        return;
+    if (keep->release == release_packed) {
+        packed_b *b = keep->data;
+        if (b->kernels == job->kernels && b->n == g->n && b->k == g->k)
+            *out = b;
+        return;
     }
+    if (keep->data)
+        return; /* another backend's */
+    packed_b *b = calloc(1, sizeof *b);
+    if (!b)
+        return;
+    *b = (packed_b){.kernels = job->kernels,
+                    .n = g->n,
+                    .k = g->k,
+                    .panels = job->panels,
+                    .panel_size = job->panel_size,
+                    .data = aligned_alloc(64, (size_t)(job->panels * job->panel_size + 64)),
+                    .sum = malloc((size_t)(job->panels * job->kernels->columns) * sizeof(int32_t))};
+    if (!b->data || !b->sum) {
+        release_packed(b);
+        return;
+    }
+    pack_job pack = {g, b, job->steps};
+    lw_pool_for(pool, b->panels, pack_b_task, &pack, NULL); /* its tasks cannot fail */
+    keep->data = b;
+    keep->release = release_packed;
+    *out = b;
+}
+
+static size_t rounded(size_t bytes)
+{
+    return (bytes + 63) & ~(size_t)63;
+}
+
+static lw_status product_of(product_job *job, const lw_gemm *g, lw_error *err)
+{
+    *job = (product_job){.g = g};
+    LW_TRY(choose_kernels(&job->kernels, err));
+    int wide = job->kernels->columns;
+    job->steps = (g->k + job->kernels->depth - 1) / job->kernels->depth;
+    job->panels = (g->n + wide - 1) / wide;
+    job->panel_size = (int64_t)rounded((size_t)(job->steps * job->kernels->depth * wide));
+    return LW_OK;
 }
 
 static lw_status cpu_gemm(lw_pool *pool, const lw_gemm *g, lw_error *err)
 {
-    product_job job = {.g = g, .pairs = (g->k + 1) / 2};
+    product_job job;
     lw_status status = LW_OK;
     if (g->m == 0 || g->n == 0)
         return LW_OK;
-    LW_TRY(choose_kernels(&job.kernels, err));
-    int wide = job.kernels->columns, workers = lw_pool_threads(pool);
-    int64_t groups = (g->n + LW_CPU_GEMM_PANELS * wide - 1) / (LW_CPU_GEMM_PANELS * wide);
+    LW_TRY(product_of(&job, g, err));
     /* small products are not worth a dispatch */
-    if (g->m * g->n * g->k < 1 << 18) {
+    if (g->m * g->n * g->k < 1 << 18)
         pool = NULL;
-        workers = 1;
-    }
-    size_t panel_bytes =
-        ((size_t)(job.pairs * wide * 2 * LW_CPU_GEMM_PANELS) * sizeof(int16_t) + 63) & ~(size_t)63;
-    job.a = malloc((size_t)(g->m * job.pairs + 1) * sizeof *job.a);
-    job.ones = malloc((size_t)job.pairs * sizeof *job.ones + 1);
+    int wide = job.kernels->columns, workers = lw_pool_threads(pool);
+    job.group = g->m < LW_CPU_GEMM_ROWS_MANY ? LW_CPU_GEMM_PANELS_FEW : LW_CPU_GEMM_PANELS_MANY;
+    while (job.group > 1 && job.panels < 4 * job.group * workers)
+        job.group /= 2;
+    job.block_rows = g->m < LW_CPU_GEMM_BLOCK_ROWS ? g->m : LW_CPU_GEMM_BLOCK_ROWS;
+    kept_b(pool, &job, &job.b);
+    job.scratch_panels = job.b ? 0 : rounded((size_t)(job.group * job.panel_size));
+    job.scratch_sums = job.b ? 0 : rounded((size_t)(job.group * wide) * sizeof(int32_t));
+    size_t scratch = job.scratch_panels + job.scratch_sums +
+                     rounded((size_t)(job.block_rows * job.group * wide) * sizeof(int32_t));
+    job.a = malloc((size_t)(g->m * job.steps + 1) * sizeof *job.a);
     job.row_sum = malloc((size_t)g->m * sizeof *job.row_sum);
-    job.panel = calloc((size_t)workers, sizeof *job.panel);
-    job.tile = malloc((size_t)(workers * LW_CPU_GEMM_ROWS * wide) * sizeof *job.tile);
-    bool complete = job.a && job.ones && job.row_sum && job.panel && job.tile;
+    job.scratch = calloc((size_t)workers, sizeof *job.scratch);
+    bool complete = job.a && job.row_sum && job.scratch;
     for (int w = 0; complete && w < workers; w++) {
-        job.panel[w] = aligned_alloc(64, panel_bytes + 64);
-        complete = job.panel[w] != NULL;
+        job.scratch[w] = aligned_alloc(64, scratch + 64);
+        complete = job.scratch[w] != NULL;
     }
     if (complete) {
-        for (int64_t k = 0; k < job.pairs; k++)
-            job.ones[k] = 1 | 1 << 16;
-        widen_a(&job);
-        status = lw_pool_for(pool, groups, product_task, &job, err);
+        int64_t tiles = (g->m + LW_CPU_GEMM_ROWS - 1) / LW_CPU_GEMM_ROWS;
+        status = lw_pool_for(tiles < 16 ? NULL : pool, tiles, pack_a_task, &job, err);
+        if (status == LW_OK)
+            status = lw_pool_for(pool, (job.panels + job.group - 1) / job.group, product_task, &job, err);
     } else {
-        status = lw_fail_memory(err, panel_bytes * (size_t)workers);
+        status = lw_fail_memory(err, scratch * (size_t)workers);
     }
-    for (int w = 0; job.panel && w < workers; w++)
-        free(job.panel[w]);
+    for (int w = 0; job.scratch && w < workers; w++)
+        free(job.scratch[w]);
     free(job.a);
-    free(job.ones);
     free(job.row_sum);
-    free(job.panel);
-    free(job.tile);
+    free(job.scratch);
     return status;
 }
 
-/* ---- convolution: weights times patches ------------------------------------------------------------ */
+/* ---- convolution: patches times weights ------------------------------------------------------------ */
 
-/* Patches of output positions [first, first + n) as columns: row (c, q) holds x's element under kernel place
- * q of channel c for each position, the zero point outside the image. */
-static void lay_out_patches(const lw_conv *v, int64_t first, int64_t n, uint8_t *columns)
+/* Patches of output positions [first, first + n) of one image as rows: each holds x's elements under the
+ * kernel, channel by channel, and the zero point outside the image. */
+static void lay_out_patches(const lw_conv *v, const uint8_t *x, int64_t first, int64_t n, uint8_t *row)
 {
-    int64_t image = v->in[0] * v->in[1] * v->in[2], patch = v->kernel[0] * v->kernel[1] * v->kernel[2];
-    const uint8_t *x = v->x;
-    for (int64_t row = 0; row < v->c * patch; row++) {
-        int64_t c = row / patch, q = row % patch;
-        int64_t q2 = q % v->kernel[2], q1 = q / v->kernel[2] % v->kernel[1],
-                q0 = q / v->kernel[2] / v->kernel[1];
-        for (int64_t i = 0; i < n; i++) {
-            int64_t p = first + i, p2 = p % v->out[2], p1 = p / v->out[2] % v->out[1],
-                    p0 = p / v->out[2] / v->out[1];
-            int64_t i0 = p0 * v->stride[0] + q0 * v->dilation[0] - v->pad[0];
-            int64_t i1 = p1 * v->stride[1] + q1 * v->dilation[1] - v->pad[1];
-            int64_t i2 = p2 * v->stride[2] + q2 * v->dilation[2] - v->pad[2];
-            bool inside = i0 >= 0 && i0 < v->in[0] && i1 >= 0 && i1 < v->in[1] && i2 >= 0 && i2 < v->in[2];
-            *columns++ = inside ? x[c * image + (i0 * v->in[1] + i1) * v->in[2] + i2] : (uint8_t)v->x_zero;
-        }
+    int64_t plane = v->in[0] * v->in[1] * v->in[2], step = v->dilation[2], width = v->kernel[2];
+    for (int64_t p = first; p < first + n; p++) {
+        int64_t top0 = p / v->out[2] / v->out[1] * v->stride[0] - v->pad[0];
+        int64_t top1 = p / v->out[2] % v->out[1] * v->stride[1] - v->pad[1];
+        int64_t left = p % v->out[2] * v->stride[2] - v->pad[2];
+        /* kernel columns [from, to) lie inside */
+        int64_t from = left < 0 ? (-left + step - 1) / step : 0;
+        int64_t to = left >= v->in[2] ? 0 : (v->in[2] - left + step - 1) / step;
+        from = from < width ? from : width;
+        to = to < from ? from : to < width ? to : width;
+        for (int64_t c = 0; c < v->c; c++)
+            for (int64_t q0 = 0; q0 < v->kernel[0]; q0++)
+                for (int64_t q1 = 0; q1 < v->kernel[1]; q1++, row += width) {
+                    int64_t i0 = top0 + q0 * v->dilation[0], i1 = top1 + q1 * v->dilation[1];
+                    if (i0 < 0 || i0 >= v->in[0] || i1 < 0 || i1 >= v->in[1]) {
+                        memset(row, v->x_zero, (size_t)width);
+                        continue;
+                    }
+                    const uint8_t *line = x + c * plane + (i0 * v->in[1] + i1) * v->in[2];
+                    for (int64_t q = 0; q < from; q++)
+                        row[q] = (uint8_t)v->x_zero;
+                    for (int64_t q = from; q < to; q++)
+                        row[q] = line[left + q * step];
+                    for (int64_t q = to; q < width; q++)
+                        row[q] = (uint8_t)v->x_zero;
+                }
     }
 }
 
 typedef struct conv_job {
     const lw_conv *v;
-    int64_t depth, positions;
+    int64_t depth, positions, chunks; /* chunks of positions in an image */
+    lw_kept *weights;
 } conv_job;
+
+static lw_gemm conv_product(const conv_job *job)
+{
+    const lw_conv *v = job->v;
+    return (lw_gemm){.n = v->o,
+                     .k = job->depth,
+                     .b = v->w,
+                     .a_signed = v->x_signed,
+                     .b_signed = v->w_signed,
+                     .b_transposed = true,
+                     .lda = job->depth,
+                     .ldb = job->depth,
+                     .ldc = job->positions,
+                     .keep_b = job->weights,
+                     .a_zero = &v->x_zero,
+                     .a_zero_is_scalar = true,
+                     .b_zero = v->w_zero,
+                     .result = v->result,
+                     .c_by_column = true};
+}
 
 static lw_status conv_task(void *arg, int64_t task, int worker, lw_error *err)
 {
     (void)worker;
     const conv_job *job = arg;
     const lw_conv *v = job->v;
-    int64_t first = task * LW_CPU_CONV_POSITIONS;
-    int64_t n =
-        job->positions - first < LW_CPU_CONV_POSITIONS ? job->positions - first : LW_CPU_CONV_POSITIONS;
-    uint8_t *columns = malloc((size_t)(job->depth * n) + 1);
-    if (!columns)
+    int64_t image = task / job->chunks, first = task % job->chunks * LW_CPU_CONV_POSITIONS;
+    int64_t left = job->positions - first, n = left < LW_CPU_CONV_POSITIONS ? left : LW_CPU_CONV_POSITIONS;
+    uint8_t *rows = malloc((size_t)(job->depth * n) + 1);
+    if (!rows)
         return lw_fail_memory(err, (size_t)(job->depth * n));
-    lay_out_patches(v, first, n, columns);
-    lw_gemm g = {.m = v->o,
-                 .n = n,
-                 .k = job->depth,
-                 .a = v->w,
-                 .b = columns,
-                 .a_signed = v->w_signed,
-                 .b_signed = v->x_signed,
-                 .lda = job->depth,
-                 .ldb = n,
-                 .ldc = job->positions,
-                 .a_zero = v->w_zero,
-                 .b_zero = &v->x_zero,
-                 .b_zero_is_scalar = true,
-                 .c = v->y + first};
+    lay_out_patches(v, (const uint8_t *)v->x + image * v->x_step, first, n, rows);
+    lw_gemm g = conv_product(job);
+    int64_t size = v->result.kind == LW_RESULT_QUANTIZED ? 1 : 4;
+    g.m = n;
+    g.a = rows;
+    g.c = (char *)v->y + (image * v->y_step + first) * size;
     lw_status status = cpu_gemm(NULL, &g, err);
-    free(columns);
+    free(rows);
     return status;
 }
 
 static lw_status cpu_conv(lw_pool *pool, const lw_conv *v, lw_error *err)
 {
+    lw_kept own = {0};
     conv_job job = {.v = v,
                     .depth = v->c * v->kernel[0] * v->kernel[1] * v->kernel[2],
-                    .positions = v->out[0] * v->out[1] * v->out[2]};
-    int64_t tasks = (job.positions + LW_CPU_CONV_POSITIONS - 1) / LW_CPU_CONV_POSITIONS;
-    return lw_pool_for(tasks > 1 ? pool : NULL, tasks, conv_task, &job, err);
+                    .positions = v->out[0] * v->out[1] * v->out[2],
+                    .weights = v->keep_w ? v->keep_w : &own};
+    job.chunks = (job.positions + LW_CPU_CONV_POSITIONS - 1) / LW_CPU_CONV_POSITIONS;
+    lw_gemm g = conv_product(&job);
+    product_job product;
+    const packed_b *packed;
+    if (job.chunks * v->images == 0 || v->o == 0)
+        return LW_OK;
+    LW_TRY(product_of(&product, &g, err));
+    kept_b(pool, &product, &packed); /* before the tasks, which only read it */
+    if (!packed)
+        job.weights = NULL;
+    lw_status status =
+        lw_pool_for(job.chunks * v->images > 1 ? pool : NULL, job.chunks * v->images, conv_task, &job, err);
+    if (own.release)
+        own.release(own.data);
+    return status;
 }
 
 /* ---- rows ------------------------------------------------------------------------------------------ */
@@ -294,7 +428,7 @@ static lw_status cpu_layer_norm(lw_pool *pool, int64_t rows, int64_t n, const fl
 
 const lw_infer_backend lw_infer_cpu = {
     .base = {.name = "cpu",
-             .what = "vectors of 16-bit pairs, all threads",
+             .what = "AVX-512 VNNI, else vectors of 16-bit pairs; all threads",
              .usable = lw_backend_always,
              .rank = lw_backend_rank_cpu},
     .gemm = cpu_gemm,

@@ -4,43 +4,105 @@
 
 #include "common/simd_dot.h"
 #include "infer/infer_tuning.h"
+#include "infer/quant.h"
 
-enum { COLUMNS = LW_CPU_GEMM_VECTORS * LW_DOT_LANES };
+enum { COLUMNS = LW_CPU_GEMM_VECTORS * LW_DOT_LANES, STEP = COLUMNS * LW_DOT_DEPTH };
 
-/* Row by row over all panels, so that whole cache lines of b are used while they are there. */
-static void pack(const void *b, bool is_signed, int64_t ldb, int64_t k, int panels, int16_t *panel)
+/* ---- packing --------------------------------------------------------------------------------------- */
+
+/* One step: byte d of group j is row d's byte j. The rows are there, and `columns` is COLUMNS where the
+ * caller says so with a constant, so that the compiler interleaves whole vectors. */
+LW_SIMD void pack_step(const uint8_t *b, uint8_t flip, int64_t ldb, int rows, int columns, uint8_t *out)
 {
-    static const uint8_t zeros[LW_CPU_GEMM_PANELS * COLUMNS];
-    const int64_t panel_size = (k + 1) / 2 * 2 * COLUMNS;
-    const uint8_t *row = b;
-    for (int64_t i = 0; i < k; i += 2, row += 2 * ldb, panel += 2 * COLUMNS) {
-        const uint8_t *next = i + 1 < k ? row + ldb : zeros;
-        for (int p = 0; p < panels; p++)
-            for (int v = 0; v < LW_CPU_GEMM_VECTORS; v++) {
-                int at = p * COLUMNS + v * LW_DOT_LANES;
-                lw_store(panel + p * panel_size + v * 2 * LW_DOT_LANES,
-                         is_signed ? lw_v16_pairs_s8(row + at, next + at)
-                                   : lw_v16_pairs_u8(row + at, next + at));
-            }
+    for (int j = 0; j < columns; j++)
+        for (int d = 0; d < LW_DOT_DEPTH; d++)
+            out[j * LW_DOT_DEPTH + d] = d < rows ? (uint8_t)(b[d * ldb + j] ^ flip) : 0;
+}
+
+static void pack(const uint8_t *b, bool is_signed, int64_t ldb, int64_t k, int columns, int8_t *panel)
+{
+    uint8_t flip = is_signed ? 0 : 0x80, *out = (uint8_t *)panel;
+    int64_t i = 0;
+    for (; columns == COLUMNS && i + LW_DOT_DEPTH <= k; i += LW_DOT_DEPTH, out += STEP)
+        pack_step(b + i * ldb, flip, ldb, LW_DOT_DEPTH, COLUMNS, out);
+    for (; i < k; i += LW_DOT_DEPTH, out += STEP) {
+        memset(out, 0, STEP);
+        pack_step(b + i * ldb, flip, ldb, k - i < LW_DOT_DEPTH ? (int)(k - i) : LW_DOT_DEPTH, columns, out);
     }
 }
 
+static void pack_transposed(const uint8_t *b, bool is_signed, int64_t ldb, int64_t k, int columns,
+                            int8_t *panel)
+{
+    uint8_t flip = is_signed ? 0 : 0x80;
+    int64_t steps = (k + LW_DOT_DEPTH - 1) / LW_DOT_DEPTH;
+    if (columns < COLUMNS || k % LW_DOT_DEPTH)
+        memset(panel, 0, (size_t)(steps * STEP));
+    for (int j = 0; j < columns; j++) {
+        const uint8_t *from = b + j * ldb;
+        uint8_t *to = (uint8_t *)panel + j * LW_DOT_DEPTH;
+        int64_t i = 0;
+        for (; i + LW_DOT_DEPTH <= k; i += LW_DOT_DEPTH, to += STEP)
+            for (int d = 0; d < LW_DOT_DEPTH; d++)
+                to[d] = (uint8_t)(from[i + d] ^ flip);
+        for (int d = 0; i + d < k; d++)
+            to[d] = (uint8_t)(from[i + d] ^ flip);
+    }
+}
+
+static void pack_a(const uint8_t *a, bool is_signed, int64_t lda, int64_t k, int rows, int32_t *tile,
+                   int32_t *row_sum)
+{
+    int64_t steps = (k + LW_DOT_DEPTH - 1) / LW_DOT_DEPTH;
+    for (int i = 0; i < rows; i++) {
+        const uint8_t *from = a + i * lda;
+        int32_t *to = tile + i;
+        uint32_t sum = 0;
+        for (int64_t s = 0; s < steps; s++, to += rows) {
+            uint8_t byte[LW_DOT_DEPTH] = {0};
+            int here = k - s * LW_DOT_DEPTH < LW_DOT_DEPTH ? (int)(k - s * LW_DOT_DEPTH) : LW_DOT_DEPTH;
+            if (here == LW_DOT_DEPTH)
+                memcpy(byte, from + s * LW_DOT_DEPTH, LW_DOT_DEPTH);
+            else
+                memcpy(byte, from + s * LW_DOT_DEPTH, (size_t)here);
+            *to = lw_dot_a(byte, is_signed, here, &sum);
+        }
+        row_sum[i] = (int32_t)sum;
+    }
+}
+
+static void column_sums(const int8_t *panel, int64_t steps, int32_t *sum)
+{
+    lw_vec total[LW_CPU_GEMM_VECTORS], ones = lw_v32_set1(LW_DOT_ONES);
+    for (int v = 0; v < LW_CPU_GEMM_VECTORS; v++)
+        total[v] = lw_v32_set1(0);
+    for (int64_t s = 0; s < steps; s++)
+        for (int v = 0; v < LW_CPU_GEMM_VECTORS; v++)
+            total[v] = lw_dot(total[v], ones, lw_dot_b(panel + s * STEP + v * LW_DOT_LANES * LW_DOT_DEPTH));
+    memcpy(sum, total, sizeof total);
+}
+
+/* ---- products -------------------------------------------------------------------------------------- */
+
 /* `rows` is a constant at each call below, so that the sums stay in registers. */
-LW_SIMD void multiply_rows(int rows, const int32_t *a, int64_t lda, int64_t pairs, const int16_t *panel,
+LW_SIMD void multiply_rows(int rows, const int32_t *a, int64_t steps, const int8_t *panel, bool add,
                            int32_t *c, int64_t ldc)
 {
     lw_vec sum[LW_CPU_GEMM_ROWS][LW_CPU_GEMM_VECTORS];
     for (int i = 0; i < rows; i++)
-        for (int v = 0; v < LW_CPU_GEMM_VECTORS; v++)
+        for (int v = 0; v < LW_CPU_GEMM_VECTORS; v++) {
             sum[i][v] = lw_v32_set1(0);
-    for (int64_t k = 0; k < pairs; k++) {
+            if (add)
+                memcpy(&sum[i][v], c + i * ldc + v * LW_DOT_LANES, sizeof sum[i][v]);
+        }
+    for (int64_t s = 0; s < steps; s++, a += rows, panel += STEP) {
         lw_vec b[LW_CPU_GEMM_VECTORS];
         for (int v = 0; v < LW_CPU_GEMM_VECTORS; v++)
-            b[v] = lw_load(panel + (k * LW_CPU_GEMM_VECTORS + v) * 2 * LW_DOT_LANES);
+            b[v] = lw_dot_b(panel + v * LW_DOT_LANES * LW_DOT_DEPTH);
         for (int i = 0; i < rows; i++) {
-            lw_vec pair = lw_v32_set1((uint32_t)a[i * lda + k]);
+            lw_vec x = lw_v32_set1((uint32_t)a[i]);
             for (int v = 0; v < LW_CPU_GEMM_VECTORS; v++)
-                sum[i][v] = lw_v16_dot(sum[i][v], pair, b[v]);
+                sum[i][v] = lw_dot(sum[i][v], x, b[v]);
         }
     }
     for (int i = 0; i < rows; i++)
@@ -48,31 +110,110 @@ LW_SIMD void multiply_rows(int rows, const int32_t *a, int64_t lda, int64_t pair
             memcpy(c + i * ldc + v * LW_DOT_LANES, &sum[i][v], sizeof sum[i][v]);
 }
 
-static void multiply(int rows, const int32_t *a, int64_t lda, int64_t pairs, const int16_t *panel, int32_t *c,
+static void multiply(int rows, const int32_t *a, int64_t steps, const int8_t *panel, bool add, int32_t *c,
                      int64_t ldc)
 {
     switch (rows) {
     case 1:
-        multiply_rows(1, a, lda, pairs, panel, c, ldc);
+        multiply_rows(1, a, steps, panel, add, c, ldc);
         break;
     case 2:
-        multiply_rows(2, a, lda, pairs, panel, c, ldc);
+        multiply_rows(2, a, steps, panel, add, c, ldc);
         break;
     case 3:
-        multiply_rows(3, a, lda, pairs, panel, c, ldc);
+        multiply_rows(3, a, steps, panel, add, c, ldc);
         break;
     case 4:
-        multiply_rows(4, a, lda, pairs, panel, c, ldc);
+        multiply_rows(4, a, steps, panel, add, c, ldc);
         break;
     case 5:
-        multiply_rows(5, a, lda, pairs, panel, c, ldc);
+        multiply_rows(5, a, steps, panel, add, c, ldc);
         break;
     default:
-        multiply_rows(6, a, lda, pairs, panel, c, ldc);
+        multiply_rows(6, a, steps, panel, add, c, ldc);
     }
 }
 _Static_assert(LW_CPU_GEMM_ROWS == 6, "multiply() has a case for each number of rows");
 
+/* ---- results --------------------------------------------------------------------------------------- */
+
+/* Plain loops over one row of at most LW_CPU_GEMM_FINISH columns, for the compiler to make vectors of. */
+static void finish_row(const lw_gemm *g, const lw_infer_tile *t, int r, int from, int n)
+{
+    int32_t sum[LW_CPU_GEMM_FINISH];
+    float factor[LW_CPU_GEMM_FINISH], y[LW_CPU_GEMM_FINISH];
+    const lw_result *result = &g->result;
+    int64_t row = t->first_row + r, column = t->first_column + from;
+    const int32_t *in = t->sum + r * t->ld + from, *column_sum = t->column_sum + from;
+    uint32_t za = (uint32_t)(g->a_zero[g->a_zero_is_scalar ? 0 : row] + t->a_shift);
+    /* sum (a - za)(b - zb) = sum ab - za sum b + zb (K za - sum a) */
+    uint32_t by_zb = (uint32_t)g->k * za - (uint32_t)t->row_sum[r];
+    if (g->b_zero_is_scalar) {
+        uint32_t fixed = by_zb * (uint32_t)(g->b_zero[0] + t->b_shift);
+        for (int j = 0; j < n; j++)
+            sum[j] = (int32_t)((uint32_t)in[j] - za * (uint32_t)column_sum[j] + fixed);
+    } else {
+        const int32_t *zb = g->b_zero + column;
+        for (int j = 0; j < n; j++)
+            sum[j] = (int32_t)((uint32_t)in[j] - za * (uint32_t)column_sum[j] +
+                               by_zb * (uint32_t)(zb[j] + t->b_shift));
+    }
+    if (result->bias)
+        for (int j = 0; j < n; j++)
+            sum[j] = (int32_t)((uint32_t)sum[j] + (uint32_t)result->bias[column + j]);
+    if (result->kind == LW_RESULT_SUMS) {
+        if (g->c_by_column)
+            for (int j = 0; j < n; j++)
+                ((int32_t *)g->c)[(column + j) * g->ldc + row] = sum[j];
+        else
+            memcpy((int32_t *)g->c + row * g->ldc + column, sum, (size_t)n * sizeof *sum);
+        return;
+    }
+    for (int j = 0; j < n; j++)
+        factor[j] = result->multiplier[result->one_multiplier ? 0 : column + j];
+    if (result->row_scale)
+        for (int j = 0; j < n; j++)
+            factor[j] = result->row_scale[row] * factor[j];
+    if (result->kind == LW_RESULT_QUANTIZED) {
+        uint8_t *out = (uint8_t *)g->c;
+        for (int j = 0; j < n; j++)
+            sum[j] = lw_requantize(sum[j], factor[j], result->zero, result->low, result->high);
+        if (g->c_by_column)
+            for (int j = 0; j < n; j++)
+                out[(column + j) * g->ldc + row] = (uint8_t)sum[j];
+        else
+            for (int j = 0; j < n; j++)
+                out[row * g->ldc + column + j] = (uint8_t)sum[j];
+        return;
+    }
+    for (int j = 0; j < n; j++)
+        y[j] = (float)sum[j] * factor[j];
+    if (result->real_bias)
+        for (int j = 0; j < n; j++)
+            y[j] = y[j] + result->real_bias[column + j];
+    if (g->c_by_column)
+        for (int j = 0; j < n; j++)
+            ((float *)g->c)[(column + j) * g->ldc + row] = y[j];
+    else
+        memcpy((float *)g->c + row * g->ldc + column, y, (size_t)n * sizeof *y);
+}
+
+static void finish(const lw_gemm *g, const lw_infer_tile *t)
+{
+    for (int r = 0; r < t->rows; r++)
+        for (int from = 0; from < t->columns; from += LW_CPU_GEMM_FINISH)
+            finish_row(g, t, r, from,
+                       t->columns - from < LW_CPU_GEMM_FINISH ? t->columns - from : LW_CPU_GEMM_FINISH);
+}
+
 #define ISA_PASTE(a, b) a##b
 #define ISA_TABLE(name) ISA_PASTE(lw_infer_kernels_, name)
-const lw_infer_cpu_kernels ISA_TABLE(LW_ISA_NAME) = {.columns = COLUMNS, .pack = pack, .multiply = multiply};
+const lw_infer_cpu_kernels ISA_TABLE(LW_ISA_NAME) = {.columns = COLUMNS,
+                                                     .depth = LW_DOT_DEPTH,
+                                                     .a_unsigned = LW_DOT_A_UNSIGNED,
+                                                     .pack = pack,
+                                                     .pack_transposed = pack_transposed,
+                                                     .pack_a = pack_a,
+                                                     .column_sums = column_sums,
+                                                     .multiply = multiply,
+                                                     .finish = finish};

@@ -1,24 +1,49 @@
-/* infer_cpu_kernels.h - the kernels that infer_cpu_isa.c holds for each instruction set. */
+/* infer_cpu_kernels.h - the kernels that infer_cpu_isa.c holds for each instruction set.
+ *
+ * A step is `depth` consecutive rows of B (2 or 4), what one 32-bit lane sums at a time. Operands as stored:
+ *   B  signed bytes (unsigned ones less 128), in panels of `columns` columns: for each step, `columns` groups
+ *      of `depth` bytes; missing rows and columns are 0
+ *   A  int32 for each row and step: two 16-bit numbers (depth 2), or four unsigned bytes (depth 4; signed
+ *      ones plus 128); in tiles of up to LW_CPU_GEMM_ROWS rows: for each step, one int32 of each row
+ * Zero points shift along; see infer_cpu.c. */
 #ifndef LW_INFER_CPU_KERNELS_H
 #define LW_INFER_CPU_KERNELS_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "infer/infer_backend.h"
 
-/* B's panel of `columns` columns: for each pair of rows (k, k + 1), `columns` pairs of 16-bit numbers; rows
- * beyond k are 0. */
+/* A finished rectangle of a product: rows [first_row, +rows) and columns [first_column, +columns). */
+typedef struct lw_infer_tile {
+    int64_t first_row, first_column;
+    int rows, columns;
+    const int32_t *sum; /* of products as stored; ld int32 from row to row */
+    int64_t ld;
+    const int32_t *row_sum, *column_sum; /* of A and B as stored, from the first row and column on */
+    int32_t a_shift, b_shift;            /* what was added to A and B, so to their zero points */
+} lw_infer_tile;
+
 typedef struct lw_infer_cpu_kernels {
     int columns; /* of a panel */
-    /* Packs `panels` panels, one after the other, of columns that all exist; b: k rows, ldb elements apart.
-     */
-    void (*pack)(const void *b, bool is_signed, int64_t ldb, int64_t k, int panels, int16_t *panel);
-    /* c[i][j] = sum of a's pairs times the panel's, for `rows` <= LW_CPU_GEMM_ROWS rows; a: rows x pairs of
-     * two 16-bit numbers as int32, lda int32 from row to row. */
-    void (*multiply)(int rows, const int32_t *a, int64_t lda, int64_t pairs, const int16_t *panel, int32_t *c,
+    int depth;
+    bool a_unsigned; /* A is stored as unsigned bytes */
+    /* Packs k rows and `columns` columns of b (the panel's first ones that exist), b[row * ldb + column]. */
+    void (*pack)(const uint8_t *b, bool is_signed, int64_t ldb, int64_t k, int columns, int8_t *panel);
+    /* The same from transposed storage, b[column * ldb + row]. */
+    void (*pack_transposed)(const uint8_t *b, bool is_signed, int64_t ldb, int64_t k, int columns,
+                            int8_t *panel);
+    /* Packs a tile of A, a[row * lda + k]. */
+    void (*pack_a)(const uint8_t *a, bool is_signed, int64_t lda, int64_t k, int rows, int32_t *tile,
+                   int32_t *row_sum);
+    void (*column_sums)(const int8_t *panel, int64_t steps, int32_t *sum);
+    /* c[i][j] (+)= A's tile times the panel over `steps` steps. */
+    void (*multiply)(int rows, const int32_t *a, int64_t steps, const int8_t *panel, bool add, int32_t *c,
                      int64_t ldc);
+    /* Corrects for zero points and writes the tile as g->result says. */
+    void (*finish)(const lw_gemm *g, const lw_infer_tile *tile);
 } lw_infer_cpu_kernels;
 
 extern const lw_infer_cpu_kernels lw_infer_kernels_plain, lw_infer_kernels_sse41, lw_infer_kernels_avx2,
-    lw_infer_kernels_avx512bw, lw_infer_kernels_neon;
+    lw_infer_kernels_avx512bw, lw_infer_kernels_avx512vnni, lw_infer_kernels_neon;
 
 #endif

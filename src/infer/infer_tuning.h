@@ -2,13 +2,29 @@
 #ifndef LW_INFER_TUNING_H
 #define LW_INFER_TUNING_H
 
-/* Rows of A that the CPU product keeps in registers with two vectors of columns: 6 x 2 sums, 2 vectors of B
- * and one of A fill 15 of the 16 registers of AVX2. */
-enum { LW_CPU_GEMM_ROWS = 6, LW_CPU_GEMM_VECTORS = 2 };
+/* Rows of A and vectors of B's columns whose sums the CPU product keeps in registers: 6 x 2 sums, 2 vectors
+ * of B and one of A fill 15 of the 16 registers of AVX2; 6 x 4, 4 and 1 fill 29 of the 32 of AVX-512. */
+enum { LW_CPU_GEMM_ROWS = 6 };
+#if defined(LW_ISA_avx512bw)
+enum { LW_CPU_GEMM_VECTORS = 4 };
+#else
+enum { LW_CPU_GEMM_VECTORS = 2 };
+#endif
 
-/* Panels that are packed together: with AVX2 4 x 16 columns are a cache line of B. One panel at a time
- * took 2.4 times as long at 512 x 4096 x 4096. */
-enum { LW_CPU_GEMM_PANELS = 4 };
+/* Depth of a block, in elements: a panel's block (16 columns x 1024 bytes with AVX2) and a tile of A (6 x
+ * 1024 16-bit numbers) share a 32 KiB first-level cache. */
+enum { LW_CPU_GEMM_DEPTH = 1024 };
+
+/* Rows of a block: 96 x 1024 16-bit numbers of A stay in a 512 KiB second-level cache while the panels of a
+ * group pass by. */
+enum { LW_CPU_GEMM_BLOCK_ROWS = 96 };
+
+/* Panels of a group, one task: few rows read every panel once, so that small groups spread best; many rows
+ * read A once per group. */
+enum { LW_CPU_GEMM_PANELS_FEW = 2, LW_CPU_GEMM_PANELS_MANY = 16, LW_CPU_GEMM_ROWS_MANY = 48 };
+
+/* Columns whose results are finished at a time, in arrays on the stack. */
+enum { LW_CPU_GEMM_FINISH = 256 };
 
 /* Positions of a convolution whose patches are laid out at a time. 512 x (9 x 64 channels) bytes stay within
  * a 512 KiB second-level cache. */

@@ -33,6 +33,7 @@ void lw_model_free(lw_model *model)
         free(node->domain);
         free(node->in);
         free(node->out);
+        lw_keeper_free(node->keeper);
     }
     free(model->values);
     free(model->nodes);

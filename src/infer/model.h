@@ -54,6 +54,7 @@ typedef struct lw_node {
     int n_in, n_out;
     const struct lw_op *impl; /* NULL: not supported */
     bool folded;              /* all outputs are constants */
+    struct lw_keeper *keeper; /* what backends keep for this node; see lw_call_keep() */
 } lw_node;
 
 typedef struct lw_model {
@@ -74,7 +75,8 @@ typedef struct lw_model {
 lw_status lw_model_read(lw_model **out, const char *path, lw_error *err);
 void lw_model_free(lw_model *model); /* NULL is allowed */
 
-void lw_attr_free(lw_attr *attr); /* what it holds */
+void lw_attr_free(lw_attr *attr);              /* what it holds */
+void lw_keeper_free(struct lw_keeper *keeper); /* and what is kept in it; NULL is allowed */
 
 const lw_attr *lw_node_attr(const lw_node *node, const char *name);
 int64_t lw_node_int(const lw_node *node, const char *name, int64_t otherwise);

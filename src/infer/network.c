@@ -87,7 +87,11 @@ lw_status lw_network_run_node(const lw_network *n, int i, lw_tensor **values, lw
                        .out = out,
                        .n_out = node->n_out,
                        .backend = n->backend,
-                       .pool = n->pool};
+                       .pool = n->pool,
+                       .keeper = &n->model->nodes[i].keeper};
+    for (int k = 0; k < node->n_in && k < 64; k++)
+        if (node->in[k] >= 0 && n->model->values[node->in[k]].constant)
+            call.constant |= (uint64_t)1 << k;
     status = node->impl->run(&call, &inner);
     for (int k = 0; k < node->n_out; k++) {
         int v = node->out[k];

@@ -1,6 +1,7 @@
 /* op.c - finding operators, and what several of them need. */
 #include "infer/op.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/fail.h"
@@ -25,6 +26,32 @@ const lw_op *lw_op_find_any(const char *domain, const char *name)
             if (strcmp(op->name, name) == 0 && strcmp(op->domain, domain) == 0)
                 return op;
     return NULL;
+}
+
+struct lw_keeper {
+    int n;
+    lw_kept slot[];
+};
+
+void lw_keeper_free(struct lw_keeper *keeper)
+{
+    for (int i = 0; keeper && i < keeper->n; i++)
+        if (keeper->slot[i].release)
+            keeper->slot[i].release(keeper->slot[i].data);
+    free(keeper);
+}
+
+lw_kept *lw_call_keep(const lw_op_call *c, int input, int slot, int n)
+{
+    if (input >= 64 || !(c->constant >> input & 1) || !c->keeper)
+        return NULL;
+    if (!*c->keeper) {
+        *c->keeper = calloc(1, sizeof **c->keeper + (size_t)n * sizeof(lw_kept));
+        if (!*c->keeper)
+            return NULL;
+        (*c->keeper)->n = n;
+    }
+    return slot < (*c->keeper)->n ? &(*c->keeper)->slot[slot] : NULL;
 }
 
 lw_status lw_axis(int64_t axis, int rank, int *out, lw_error *err)

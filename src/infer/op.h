@@ -15,6 +15,8 @@ typedef struct lw_op_call {
     int n_out;
     const lw_infer_backend *backend;
     lw_pool *pool;
+    struct lw_keeper **keeper; /* the node's; NULL: nothing is kept */
+    uint64_t constant; /* bit i: in[i] is the same tensor at every run of this node; of the first 64 */
 } lw_op_call;
 
 typedef struct lw_op {
@@ -43,6 +45,10 @@ static inline lw_tensor *lw_in(const lw_op_call *c, int i)
 {
     return i < c->n_in ? c->in[i] : NULL;
 }
+
+/* Where a backend may keep what it makes of the constant input `input`: slot `slot` of `n` (the same n at
+ * every run); NULL where the input may change or memory is short. */
+lw_kept *lw_call_keep(const lw_op_call *c, int input, int slot, int n);
 
 /* A negative axis counts from the end. LW_E_INPUT when it lies outside [0, rank) (or rank, where one more is
  * allowed). */

@@ -243,10 +243,10 @@ static lw_status run_dynamic_quantize(const lw_op_call *c, lw_error *err)
 /* ---- products ------------------------------------------------------------------------------------ */
 
 /* Whether sums over depth products of (a - a_zero) * (b - b_zero) always fit int32, looking at the actual b
- * (depth x n, column by column) when the general bound does not say so. */
-static lw_status check_depth(const lw_tensor *b, int64_t depth, int64_t n, int64_t ldb, const int32_t *b_zero,
-                             bool one_zero, lw_dtype a_dtype, int32_t a_zero_least, int32_t a_zero_most,
-                             lw_error *err)
+ * (depth x n, strides row and column) when the general bound does not say so. */
+static lw_status check_depth(const lw_tensor *b, int64_t depth, int64_t n, int64_t row, int64_t column,
+                             const int32_t *b_zero, bool one_zero, lw_dtype a_dtype, int32_t a_zero_least,
+                             int32_t a_zero_most, lw_error *err)
 {
     int32_t low, high;
     lw_dtype_range(a_dtype, &low, &high);
@@ -256,7 +256,7 @@ static lw_status check_depth(const lw_tensor *b, int64_t depth, int64_t n, int64
     for (int64_t j = 0; j < n; j++) {
         int64_t sum = 0;
         for (int64_t k = 0; k < depth; k++)
-            sum += llabs(lw_tensor_integer(b, k * ldb + j) - b_zero[one_zero ? 0 : j]);
+            sum += llabs(lw_tensor_integer(b, k * row + j * column) - b_zero[one_zero ? 0 : j]);
         if (sum * a_most > INT32_MAX)
             return lw_fail(
                 err, LW_E_RANGE,
@@ -266,11 +266,21 @@ static lw_status check_depth(const lw_tensor *b, int64_t depth, int64_t n, int64
     return LW_OK;
 }
 
-/* The int32 product of every batch, into c (batches x m x n). */
-static lw_status integer_product(const lw_op_call *call, const lw_product *p, const lw_tensor *a,
-                                 const lw_tensor *a_zero, const lw_tensor *b, const lw_tensor *b_zero,
-                                 int32_t *out, lw_error *err)
+/* The operands of a product that operators hand to integer_product(): b is input at_b, its zero point input
+ * at_b_zero (whatever is not there or constant is -1). */
+typedef struct operands {
+    const lw_tensor *a, *a_zero, *b, *b_zero;
+    bool b_transposed; /* rank 2, stored n x k */
+    int at_b, at_b_zero;
+} operands;
+
+/* The product of every batch as `result` says, into `out` (batches x m x n). */
+static lw_status integer_product(const lw_op_call *call, const lw_product *p, const operands *o,
+                                 const lw_result *result, void *out, lw_error *err)
 {
+    const lw_tensor *a = o->a, *a_zero = o->a_zero, *b = o->b, *b_zero = o->b_zero;
+    int64_t size = result->kind == LW_RESULT_QUANTIZED ? 1 : 4, columns = b->rank > 1 ? p->n : 1;
+    int64_t matrices = b->count / (p->k * columns > 0 ? p->k * columns : 1);
     lw_status status = LW_OK;
     int32_t *za = NULL, *zb = NULL;
     bool one_a, one_b;
@@ -283,12 +293,15 @@ static lw_status integer_product(const lw_op_call *call, const lw_product *p, co
         least = za[i] < least ? za[i] : least;
         most = za[i] > most ? za[i] : most;
     }
+    /* kept only where the zero point cannot change either */
+    bool keep = !b_zero || (o->at_b_zero >= 0 && (call->constant >> o->at_b_zero & 1));
     for (int64_t batch = 0; batch < p->batches; batch++) {
         int64_t at_a, at_b;
         lw_product_offsets(p, batch, &at_a, &at_b);
         lw_tensor matrix = *b;
         matrix.data = (char *)b->data + at_b * p->k * p->n;
-        LW_TRY_END(check_depth(&matrix, p->k, p->n, p->n, zb, one_b, a->dtype, least, most, err));
+        LW_TRY_END(check_depth(&matrix, p->k, p->n, o->b_transposed ? 1 : p->n, o->b_transposed ? p->k : 1,
+                               zb, one_b, a->dtype, least, most, err));
         lw_gemm g = {.m = p->m,
                      .n = p->n,
                      .k = p->k,
@@ -296,14 +309,17 @@ static lw_status integer_product(const lw_op_call *call, const lw_product *p, co
                      .b = matrix.data,
                      .a_signed = a->dtype == LW_I8,
                      .b_signed = b->dtype == LW_I8,
+                     .b_transposed = o->b_transposed,
                      .lda = p->k,
-                     .ldb = p->n,
+                     .ldb = o->b_transposed ? p->k : p->n,
                      .ldc = p->n,
+                     .keep_b = keep ? lw_call_keep(call, o->at_b, (int)at_b, (int)matrices) : NULL,
                      .a_zero = za,
                      .b_zero = zb,
                      .a_zero_is_scalar = one_a,
                      .b_zero_is_scalar = one_b,
-                     .c = out + batch * p->m * p->n};
+                     .result = *result,
+                     .c = (char *)out + batch * p->m * p->n * size};
         LW_TRY_END(call->backend->gemm(call->pool, &g, err));
     }
 end:
@@ -318,7 +334,8 @@ static lw_status run_matmul_integer(const lw_op_call *c, lw_error *err)
     lw_product p;
     LW_TRY(lw_product_of(&p, a, b, err));
     LW_TRY(lw_tensor_new(&c->out[0], LW_I32, p.rank, p.dim, err));
-    return integer_product(c, &p, a, lw_in(c, 2), b, lw_in(c, 3), c->out[0]->data, err);
+    operands o = {.a = a, .a_zero = lw_in(c, 2), .b = b, .b_zero = lw_in(c, 3), .at_b = 1, .at_b_zero = 3};
+    return integer_product(c, &p, &o, &(lw_result){.kind = LW_RESULT_SUMS}, c->out[0]->data, err);
 }
 
 /* Multipliers of a requantization, one per column (or one for all): a_scale * b_scale[j] / y_scale. */
@@ -342,41 +359,37 @@ static lw_status multipliers(const lw_tensor *a_scale, const lw_tensor *b_scale,
 
 static lw_status run_qlinear_matmul(const lw_op_call *c, lw_error *err)
 {
-    const lw_tensor *a = lw_in(c, 0), *b = lw_in(c, 3), *y_zero = lw_in(c, 7);
+    const lw_tensor *y_zero = lw_in(c, 7);
+    operands o = {.a = lw_in(c, 0),
+                  .a_zero = lw_in(c, 2),
+                  .b = lw_in(c, 3),
+                  .b_zero = lw_in(c, 5),
+                  .at_b = 3,
+                  .at_b_zero = 5};
     lw_product p;
+    lw_result result = {.kind = LW_RESULT_QUANTIZED};
     float y_scale, *m = NULL;
-    int32_t zero, low, high, *accumulators = NULL;
-    bool one;
     lw_status status = LW_OK;
-    LW_TRY(lw_product_of(&p, a, b, err));
+    LW_TRY(lw_product_of(&p, o.a, o.b, err));
     LW_TRY(scalar_scale(lw_in(c, 6), "the output's scale", &y_scale, err));
     LW_TRY(want_8_bits(y_zero, "the output's zero point", err));
-    LW_TRY(scalar_zero(y_zero, y_zero->dtype, "the output's zero point", &zero, err));
-    LW_TRY(multipliers(lw_in(c, 1), lw_in(c, 4), y_scale, p.n, "B's scale", &m, &one, err));
-    lw_dtype_range(y_zero->dtype, &low, &high);
-    int64_t count = p.batches * p.m * p.n;
-    accumulators = malloc((size_t)count * sizeof *accumulators + 1);
-    if (!accumulators) {
-        status = lw_fail_memory(err, (size_t)count * sizeof *accumulators);
-        goto end;
-    }
-    LW_TRY_END(integer_product(c, &p, a, lw_in(c, 2), b, lw_in(c, 5), accumulators, err));
+    LW_TRY(scalar_zero(y_zero, y_zero->dtype, "the output's zero point", &result.zero, err));
+    LW_TRY(multipliers(lw_in(c, 1), lw_in(c, 4), y_scale, p.n, "B's scale", &m, &result.one_multiplier, err));
+    result.multiplier = m;
+    lw_dtype_range(y_zero->dtype, &result.low, &result.high);
     LW_TRY_END(lw_tensor_new(&c->out[0], y_zero->dtype, p.rank, p.dim, err));
-    for (int64_t i = 0; i < count; i++)
-        store(c->out[0], i, lw_requantize(accumulators[i], m[one ? 0 : i % p.n], zero, low, high));
+    LW_TRY_END(integer_product(c, &p, &o, &result, c->out[0]->data, err));
 end:
     free(m);
-    free(accumulators);
     return status;
 }
 
 /* com.microsoft MatMulIntegerToFloat and DynamicQuantizeMatMul: float results of an integer product. */
-static lw_status product_to_float(const lw_op_call *c, const lw_tensor *a, float a_scale,
-                                  const lw_tensor *a_zero, const lw_tensor *b, const lw_tensor *b_scale,
-                                  const lw_tensor *b_zero, const lw_tensor *bias, lw_error *err)
+static lw_status product_to_float(const lw_op_call *c, const operands *o, float a_scale,
+                                  const lw_tensor *b_scale, const lw_tensor *bias, lw_error *err)
 {
     lw_product p;
-    LW_TRY(lw_product_of(&p, a, b, err));
+    LW_TRY(lw_product_of(&p, o->a, o->b, err));
     LW_TRY(check_scales(b_scale, "B's scale", err));
     if (b_scale->count != 1 && b_scale->count != p.n)
         return lw_fail(err, LW_E_INPUT, "B's scale has %lld values where 1 or %lld belong",
@@ -386,28 +399,33 @@ static lw_status product_to_float(const lw_op_call *c, const lw_tensor *a, float
     if (bias && bias->count != p.n)
         return lw_fail(err, LW_E_INPUT, "the bias has %lld values where %lld belong", (long long)bias->count,
                        (long long)p.n);
-    int64_t count = p.batches * p.m * p.n;
-    int32_t *accumulators = malloc((size_t)count * sizeof *accumulators + 1);
-    if (!accumulators)
-        return lw_fail_memory(err, (size_t)count * sizeof *accumulators);
-    lw_status status = integer_product(c, &p, a, a_zero, b, b_zero, accumulators, err);
+    float *m = malloc((size_t)b_scale->count * sizeof *m);
+    if (!m)
+        return lw_fail_memory(err, (size_t)b_scale->count * sizeof *m);
+    for (int64_t j = 0; j < b_scale->count; j++)
+        m[j] = a_scale * ((const float *)b_scale->data)[j];
+    lw_result result = {.kind = LW_RESULT_REALS,
+                        .multiplier = m,
+                        .one_multiplier = b_scale->count == 1,
+                        .real_bias = bias ? bias->data : NULL};
+    lw_status status = lw_tensor_new(&c->out[0], LW_F32, p.rank, p.dim, err);
     if (status == LW_OK)
-        status = lw_tensor_new(&c->out[0], LW_F32, p.rank, p.dim, err);
-    const float *scales = b_scale->data;
-    for (int64_t i = 0; status == LW_OK && i < count; i++) {
-        float y = (float)accumulators[i] * (a_scale * scales[b_scale->count == 1 ? 0 : i % p.n]);
-        ((float *)c->out[0]->data)[i] = bias ? y + ((const float *)bias->data)[i % p.n] : y;
-    }
-    free(accumulators);
+        status = integer_product(c, &p, o, &result, c->out[0]->data, err);
+    free(m);
     return status;
 }
 
 static lw_status run_matmul_integer_to_float(const lw_op_call *c, lw_error *err)
 {
     float a_scale;
+    operands o = {.a = lw_in(c, 0),
+                  .a_zero = lw_in(c, 4),
+                  .b = lw_in(c, 1),
+                  .b_zero = lw_in(c, 5),
+                  .at_b = 1,
+                  .at_b_zero = 5};
     LW_TRY(scalar_scale(lw_in(c, 2), "A's scale", &a_scale, err));
-    return product_to_float(c, lw_in(c, 0), a_scale, lw_in(c, 4), lw_in(c, 1), lw_in(c, 3), lw_in(c, 5),
-                            lw_in(c, 6), err);
+    return product_to_float(c, &o, a_scale, lw_in(c, 3), lw_in(c, 6), err);
 }
 
 static lw_status run_dynamic_quantize_matmul(const lw_op_call *c, lw_error *err)
@@ -420,7 +438,9 @@ static lw_status run_dynamic_quantize_matmul(const lw_op_call *c, lw_error *err)
         status = lw_tensor_new(&zero, LW_U8, 0, NULL, err);
     if (status == LW_OK) {
         *(uint8_t *)zero->data = z;
-        status = product_to_float(c, a, scale, zero, lw_in(c, 1), lw_in(c, 2), lw_in(c, 3), lw_in(c, 4), err);
+        operands o = {
+            .a = a, .a_zero = zero, .b = lw_in(c, 1), .b_zero = lw_in(c, 3), .at_b = 1, .at_b_zero = 3};
+        status = product_to_float(c, &o, scale, lw_in(c, 2), lw_in(c, 4), err);
     }
     lw_tensor_release(a);
     lw_tensor_release(zero);
@@ -446,56 +466,76 @@ static lw_status transposed(const lw_tensor *t, bool transpose, lw_tensor **out,
 
 static lw_status run_qgemm(const lw_op_call *c, lw_error *err)
 {
-    lw_tensor *a = NULL, *b = NULL;
-    const lw_tensor *bias = lw_in(c, 6), *y_zero = lw_in(c, 8);
+    lw_tensor *a = NULL;
+    const lw_tensor *b = lw_in(c, 3), *bias = lw_in(c, 6), *y_zero = lw_in(c, 8);
     lw_status status = LW_OK;
-    int32_t *accumulators = NULL, zero = 0, low = 0, high = 0;
+    int32_t *wide_bias = NULL;
     float *m = NULL, y_scale = 1, alpha = lw_node_float(c->node, "alpha", 1);
-    bool one, to_float = !lw_in(c, 7);
+    bool to_float = !lw_in(c, 7), transposes = lw_node_int(c->node, "transB", 0) != 0;
+    lw_result result = {.kind = to_float ? LW_RESULT_REALS : LW_RESULT_QUANTIZED};
     lw_product p;
     LW_TRY(want_8_bits(lw_in(c, 0), "A", err));
-    LW_TRY(want_8_bits(lw_in(c, 3), "B", err));
+    LW_TRY(want_8_bits(b, "B", err));
+    if (b->rank != 2)
+        return lw_fail(err, LW_E_INPUT, "QGemm's operands have two dimensions");
     LW_TRY_END(transposed(lw_in(c, 0), lw_node_int(c->node, "transA", 0) != 0, &a, err));
-    LW_TRY_END(transposed(lw_in(c, 3), lw_node_int(c->node, "transB", 0) != 0, &b, err));
-    LW_TRY_END(lw_product_of(&p, a, b, err));
+    lw_tensor shape = *b; /* as it enters the product */
+    if (transposes) {
+        shape.dim[0] = b->dim[1];
+        shape.dim[1] = b->dim[0];
+    }
+    LW_TRY_END(lw_product_of(&p, a, &shape, err));
     if (!to_float) {
         LW_TRY_END(scalar_scale(lw_in(c, 7), "the output's scale", &y_scale, err));
         LW_TRY_END(want_8_bits(y_zero, "the output's zero point", err));
-        LW_TRY_END(scalar_zero(y_zero, y_zero->dtype, "the output's zero point", &zero, err));
-        lw_dtype_range(y_zero->dtype, &low, &high);
+        LW_TRY_END(scalar_zero(y_zero, y_zero->dtype, "the output's zero point", &result.zero, err));
+        lw_dtype_range(y_zero->dtype, &result.low, &result.high);
     }
-    LW_TRY_END(multipliers(lw_in(c, 1), lw_in(c, 4), y_scale, p.n, "B's scale", &m, &one, err));
+    LW_TRY_END(
+        multipliers(lw_in(c, 1), lw_in(c, 4), y_scale, p.n, "B's scale", &m, &result.one_multiplier, err));
+    for (int64_t j = 0; j < (result.one_multiplier ? 1 : p.n); j++)
+        m[j] = alpha * m[j];
+    result.multiplier = m;
     if (bias) {
         LW_TRY_END(lw_want(bias, LW_I32, "C", err));
         if (bias->count != 1 && bias->count != p.n && bias->count != p.m * p.n) {
             status = lw_fail(err, LW_E_INPUT, "C has %lld values", (long long)bias->count);
             goto end;
         }
+        result.bias = bias->data;
+        if (bias->count == 1 && p.n > 1) {
+            result.bias = wide_bias = malloc((size_t)p.n * sizeof *wide_bias);
+            if (!wide_bias) {
+                status = lw_fail_memory(err, (size_t)p.n * sizeof *wide_bias);
+                goto end;
+            }
+            for (int64_t j = 0; j < p.n; j++)
+                wide_bias[j] = *(const int32_t *)bias->data;
+        }
     }
-    accumulators = malloc((size_t)(p.m * p.n) * sizeof *accumulators + 1);
-    if (!accumulators) {
-        status = lw_fail_memory(err, (size_t)(p.m * p.n) * sizeof *accumulators);
-        goto end;
-    }
-    LW_TRY_END(integer_product(c, &p, a, lw_in(c, 2), b, lw_in(c, 5), accumulators, err));
     LW_TRY_END(lw_tensor_new(&c->out[0], to_float ? LW_F32 : y_zero->dtype, p.rank, p.dim, err));
-    for (int64_t i = 0; i < p.m * p.n; i++) {
-        int32_t add = bias ? ((const int32_t *)bias->data)[bias->count == 1     ? 0
-                                                           : bias->count == p.n ? i % p.n
-                                                                                : i]
-                           : 0;
-        int32_t sum = (int32_t)((uint32_t)accumulators[i] + (uint32_t)add);
-        float multiplier = alpha * m[one ? 0 : i % p.n];
-        if (to_float)
-            ((float *)c->out[0]->data)[i] = (float)sum * multiplier;
-        else
-            store(c->out[0], i, lw_requantize(sum, multiplier, zero, low, high));
+    /* a bias of each element: row by row, each with its own */
+    bool by_row = bias && bias->count == p.m * p.n && p.m > 1;
+    lw_product part = p;
+    part.m = by_row ? 1 : p.m;
+    for (int64_t i = 0; i < p.m; i += part.m) {
+        lw_tensor row = *a;
+        row.data = (char *)a->data + i * p.k;
+        operands o = {.a = &row,
+                      .a_zero = lw_in(c, 2),
+                      .b = b,
+                      .b_zero = lw_in(c, 5),
+                      .b_transposed = transposes,
+                      .at_b = 3,
+                      .at_b_zero = 5};
+        result.bias = by_row ? (const int32_t *)bias->data + i * p.n : result.bias;
+        LW_TRY_END(integer_product(c, &part, &o, &result,
+                                   (char *)c->out[0]->data + i * p.n * (to_float ? 4 : 1), err));
     }
 end:
     free(m);
-    free(accumulators);
+    free(wide_bias);
     lw_tensor_release(a);
-    lw_tensor_release(b);
     return status;
 }
 
@@ -534,12 +574,15 @@ static lw_status convolution_of(convolution *v, const lw_op_call *c, const lw_te
     return LW_OK;
 }
 
-/* The int32 convolution of image `n`, all groups, into y (outputs x out_count). */
+/* Every image and group as `result` says, whose lists are those of all groups, into y. */
 static lw_status integer_convolution(const lw_op_call *c, const convolution *v, const lw_tensor *x,
-                                     int32_t x_zero, const lw_tensor *w, const int32_t *w_zero, bool one_zero,
-                                     int64_t n, int32_t *y, lw_error *err)
+                                     int32_t x_zero, int at_w, const int32_t *w_zero, bool one_zero,
+                                     int at_w_zero, const lw_result *result, void *y, lw_error *err)
 {
+    const lw_tensor *w = lw_in(c, at_w);
     int64_t in = v->channels / v->groups, out = v->outputs / v->groups, patch = in * v->window.kernel_count;
+    int64_t size = result->kind == LW_RESULT_QUANTIZED ? 1 : 4;
+    bool keep = !lw_in(c, at_w_zero) || (c->constant >> at_w_zero & 1);
     int32_t *zeros = malloc((size_t)out * sizeof *zeros + 1);
     lw_status status = zeros ? LW_OK : lw_fail_memory(err, (size_t)out * sizeof *zeros);
     for (int64_t g = 0; g < v->groups && status == LW_OK; g++) {
@@ -548,19 +591,31 @@ static lw_status integer_convolution(const lw_op_call *c, const convolution *v, 
         lw_conv call = {.dims = v->window.dims,
                         .c = in,
                         .o = out,
+                        .images = v->batch,
+                        .x_step = v->channels * v->window.in_count,
+                        .y_step = v->outputs * v->window.out_count,
                         .x_signed = x->dtype == LW_I8,
                         .w_signed = w->dtype == LW_I8,
-                        .x = (const char *)x->data + (n * v->channels + g * in) * v->window.in_count,
+                        .x = (const char *)x->data + g * in * v->window.in_count,
                         .w = (const char *)w->data + g * out * patch,
                         .x_zero = x_zero,
                         .w_zero = zeros,
-                        .y = y + g * out * v->window.out_count};
-        memcpy(call.in, v->window.in, sizeof call.in);
-        memcpy(call.out, v->window.out, sizeof call.out);
-        memcpy(call.kernel, v->window.kernel, sizeof call.kernel);
-        memcpy(call.stride, v->window.stride, sizeof call.stride);
-        memcpy(call.dilation, v->window.dilation, sizeof call.dilation);
-        memcpy(call.pad, v->window.pad, sizeof call.pad);
+                        .keep_w = keep ? lw_call_keep(c, at_w, (int)g, (int)v->groups) : NULL,
+                        .result = *result,
+                        .y = (char *)y + g * out * v->window.out_count * size};
+        if (result->bias)
+            call.result.bias += g * out;
+        if (result->multiplier && !result->one_multiplier)
+            call.result.multiplier += g * out;
+        for (int k = 0; k < 3; k++) { /* the window has its unused dimensions last */
+            int from = (k + v->window.dims) % 3;
+            call.in[k] = v->window.in[from];
+            call.out[k] = v->window.out[from];
+            call.kernel[k] = v->window.kernel[from];
+            call.stride[k] = v->window.stride[from];
+            call.dilation[k] = v->window.dilation[from];
+            call.pad[k] = v->window.pad[from];
+        }
         status = c->backend->conv(c->pool, &call, err);
     }
     free(zeros);
@@ -601,9 +656,8 @@ static lw_status run_conv_integer(const lw_op_call *c, lw_error *err)
     LW_TRY(zero_list(lw_in(c, 3), w->dtype, v.outputs, "the weight's zero point", &w_zero, &one, err));
     LW_TRY_END(check_convolution(&v, x->dtype, x_zero, w, w_zero, one, NULL, err));
     LW_TRY_END(lw_tensor_new(&c->out[0], LW_I32, v.rank, v.dim, err));
-    for (int64_t n = 0; n < v.batch; n++)
-        LW_TRY_END(integer_convolution(c, &v, x, x_zero, w, w_zero, one, n,
-                                       (int32_t *)c->out[0]->data + n * v.outputs * v.window.out_count, err));
+    LW_TRY_END(integer_convolution(c, &v, x, x_zero, 1, w_zero, one, 3, &(lw_result){.kind = LW_RESULT_SUMS},
+                                   c->out[0]->data, err));
 end:
     free(w_zero);
     return status;
@@ -613,45 +667,33 @@ static lw_status run_qlinear_conv(const lw_op_call *c, lw_error *err)
 {
     const lw_tensor *x = lw_in(c, 0), *w = lw_in(c, 3), *y_zero = lw_in(c, 7), *bias = lw_in(c, 8);
     convolution v;
-    int32_t x_zero, zero, low, high, *w_zero = NULL, *accumulators = NULL;
+    int32_t x_zero, *w_zero = NULL;
     float y_scale, *m = NULL;
-    bool one, one_scale;
+    bool one;
+    lw_result result = {.kind = LW_RESULT_QUANTIZED};
     lw_status status = LW_OK;
     LW_TRY(convolution_of(&v, c, x, w, err));
     LW_TRY(scalar_zero(lw_in(c, 2), x->dtype, "the input's zero point", &x_zero, err));
     LW_TRY(scalar_scale(lw_in(c, 6), "the output's scale", &y_scale, err));
     LW_TRY(want_8_bits(y_zero, "the output's zero point", err));
-    LW_TRY(scalar_zero(y_zero, y_zero->dtype, "the output's zero point", &zero, err));
+    LW_TRY(scalar_zero(y_zero, y_zero->dtype, "the output's zero point", &result.zero, err));
     if (bias)
         LW_TRY(lw_want(bias, LW_I32, "the bias", err));
     if (bias && bias->count != v.outputs)
         return lw_fail(err, LW_E_INPUT, "the bias has %lld values where %lld belong", (long long)bias->count,
                        (long long)v.outputs);
+    result.bias = bias ? bias->data : NULL;
     LW_TRY(zero_list(lw_in(c, 5), w->dtype, v.outputs, "the weight's zero point", &w_zero, &one, err));
     LW_TRY_END(check_convolution(&v, x->dtype, x_zero, w, w_zero, one, bias, err));
-    LW_TRY_END(
-        multipliers(lw_in(c, 1), lw_in(c, 4), y_scale, v.outputs, "the weight's scale", &m, &one_scale, err));
-    lw_dtype_range(y_zero->dtype, &low, &high);
+    LW_TRY_END(multipliers(lw_in(c, 1), lw_in(c, 4), y_scale, v.outputs, "the weight's scale", &m,
+                           &result.one_multiplier, err));
+    result.multiplier = m;
+    lw_dtype_range(y_zero->dtype, &result.low, &result.high);
     LW_TRY_END(lw_tensor_new(&c->out[0], y_zero->dtype, v.rank, v.dim, err));
-    int64_t image = v.outputs * v.window.out_count;
-    accumulators = malloc((size_t)image * sizeof *accumulators + 1);
-    if (!accumulators) {
-        status = lw_fail_memory(err, (size_t)image * sizeof *accumulators);
-        goto end;
-    }
-    for (int64_t n = 0; n < v.batch; n++) {
-        LW_TRY_END(integer_convolution(c, &v, x, x_zero, w, w_zero, one, n, accumulators, err));
-        for (int64_t o = 0; o < v.outputs; o++)
-            for (int64_t i = 0; i < v.window.out_count; i++) {
-                int64_t at = o * v.window.out_count + i;
-                int32_t sum = accumulators[at] + (bias ? ((const int32_t *)bias->data)[o] : 0);
-                store(c->out[0], n * image + at, lw_requantize(sum, m[one_scale ? 0 : o], zero, low, high));
-            }
-    }
+    LW_TRY_END(integer_convolution(c, &v, x, x_zero, 3, w_zero, one, 5, &result, c->out[0]->data, err));
 end:
     free(w_zero);
     free(m);
-    free(accumulators);
     return status;
 }
 
@@ -845,7 +887,7 @@ static lw_status check_product(const lw_op_call *c, int at_b, int at_b_zero, lw_
     int32_t *zeros;
     bool one;
     LW_TRY(zero_list(b_zero, b->dtype, b->dim[1], "B's zero point", &zeros, &one, err));
-    lw_status status = check_depth(b, b->dim[0], b->dim[1], b->dim[1], zeros, one, LW_U8, 0, 0, err);
+    lw_status status = check_depth(b, b->dim[0], b->dim[1], b->dim[1], 1, zeros, one, LW_U8, 0, 0, err);
     free(zeros);
     return status;
 }
