@@ -9,18 +9,65 @@
  *   LW_DOT_A_UNSIGNED   1: A is stored as unsigned bytes, signed ones plus 128; 0: as it is
  *   LW_DOT_ONES         A of ones
  *   lw_dot_b(p)         LW_DOT_LANES groups of LW_DOT_DEPTH signed bytes
+ *   lw_dot_get(p), lw_dot_put(p, v)
+ *                       LW_DOT_LANES sums from and to memory, not aligned
  *   lw_dot(sum, a, b)   sum + the products of each lane's group: exact, modulo 2^32
  *
- * 16-bit pairs and not maddubs: that one saturates sums of two uint8 x int8 products. */
+ * 16-bit pairs and not maddubs: that one saturates sums of two uint8 x int8 products. LW_DOT_NARROW asks for
+ * it (avx2 only): then each pair of B's bytes, the first with the second and the third with the fourth of a
+ * group, must have |b_0| + |b_1| <= LW_DOT_NARROW_PAIR = 128, so that no sum exceeds 255 * 128 = 32,640 <
+ * 32,768. */
 #ifndef LW_SIMD_DOT_H
 #define LW_SIMD_DOT_H
 
 #include <stdbool.h>
 #include "common/simd.h"
 
+enum { LW_DOT_NARROW_PAIR = 128 };
+
 enum { LW_DOT_LANES = LW_VEC_BYTES / 4 };
 
-#if defined(LW_ISA_avx512vnni)
+#if defined(LW_ISA_avx512bw)
+LW_SIMD lw_vec lw_dot_get(const int32_t *p)
+{
+    return _mm512_loadu_si512(p);
+}
+LW_SIMD void lw_dot_put(int32_t *p, lw_vec v)
+{
+    _mm512_storeu_si512(p, v);
+}
+#elif defined(LW_ISA_avx2)
+LW_SIMD lw_vec lw_dot_get(const int32_t *p)
+{
+    return _mm256_loadu_si256((const __m256i *)(const void *)p);
+}
+LW_SIMD void lw_dot_put(int32_t *p, lw_vec v)
+{
+    _mm256_storeu_si256((__m256i *)(void *)p, v);
+}
+#elif defined(LW_ISA_sse41)
+LW_SIMD lw_vec lw_dot_get(const int32_t *p)
+{
+    return _mm_loadu_si128((const __m128i *)(const void *)p);
+}
+LW_SIMD void lw_dot_put(int32_t *p, lw_vec v)
+{
+    _mm_storeu_si128((__m128i *)(void *)p, v);
+}
+#else
+LW_SIMD lw_vec lw_dot_get(const int32_t *p)
+{
+    lw_vec v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+LW_SIMD void lw_dot_put(int32_t *p, lw_vec v)
+{
+    memcpy(p, &v, sizeof v);
+}
+#endif
+
+#if defined(LW_ISA_avx512vnni) || defined(LW_DOT_NARROW)
 
 enum { LW_DOT_DEPTH = 4, LW_DOT_A_UNSIGNED = 1, LW_DOT_ONES = 0x01010101 };
 
@@ -35,6 +82,8 @@ LW_SIMD int32_t lw_dot_a(const uint8_t byte[4], bool is_signed, int n, uint32_t 
     memcpy(&a, stored, sizeof a);
     return a;
 }
+#if defined(LW_ISA_avx512vnni)
+
 LW_SIMD lw_vec lw_dot_b(const void *p)
 {
     return _mm512_loadu_si512(p);
@@ -43,6 +92,19 @@ LW_SIMD lw_vec lw_dot(lw_vec sum, lw_vec a, lw_vec b)
 {
     return _mm512_dpbusd_epi32(sum, a, b); /* does not saturate */
 }
+
+#elif defined(LW_ISA_avx2)
+
+LW_SIMD lw_vec lw_dot_b(const void *p)
+{
+    return _mm256_loadu_si256(p);
+}
+LW_SIMD lw_vec lw_dot(lw_vec sum, lw_vec a, lw_vec b)
+{
+    return _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_maddubs_epi16(a, b), _mm256_set1_epi16(1)));
+}
+
+#endif
 
 #else
 

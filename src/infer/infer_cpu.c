@@ -40,7 +40,7 @@ static lw_status choose_kernels(const lw_infer_cpu_kernels **out, lw_error *err)
 
 /* All of B as the kernels want it. */
 typedef struct packed_b {
-    const lw_infer_cpu_kernels *kernels;
+    const lw_infer_cpu_kernels *base, *kernels; /* those of the instruction set, and those packed for */
     int64_t n, k;
     int64_t panels, panel_size; /* bytes */
     int8_t *data;               /* panels * panel_size */
@@ -100,10 +100,12 @@ static lw_status product_task(void *arg, int64_t task, int worker, lw_error *err
         panel = packed;
         column_sum = sum;
     }
-    int64_t ld = job->group * wide, depth = LW_CPU_GEMM_DEPTH / kernels->depth;
+    /* one tile of rows reads every panel once, from one end to the other */
+    int64_t ld = job->group * wide,
+            depth = g->m <= LW_CPU_GEMM_ROWS ? job->steps : LW_CPU_GEMM_DEPTH / kernels->depth;
     for (int64_t top = 0; top < g->m; top += job->block_rows) {
         int64_t rows = g->m - top < job->block_rows ? g->m - top : job->block_rows;
-        for (int64_t s = 0; s == 0 || s < job->steps; s += depth) {
+        for (int64_t s = 0; s == 0 || s<job->steps; s += depth> 0 ? depth : 1) {
             int64_t steps = job->steps - s < depth ? job->steps - s : depth;
             for (int64_t p = 0; p < panels; p++) {
                 const int8_t *b = panel + p * job->panel_size + s * wide * kernels->depth;
@@ -166,27 +168,89 @@ static lw_status pack_b_task(void *arg, int64_t task, int worker, lw_error *err)
     return LW_OK;
 }
 
-/* B from the node's slot, packed there at the first call. *out stays NULL where there is no slot or no
- * memory: then the tasks pack. */
-static void kept_b(lw_pool *pool, const product_job *job, const packed_b **out)
+static size_t rounded(size_t bytes)
+{
+    return (bytes + 63) & ~(size_t)63;
+}
+
+static void set_kernels(product_job *job, const lw_infer_cpu_kernels *kernels)
+{
+    const lw_gemm *g = job->g;
+    job->kernels = kernels;
+    job->steps = (g->k + kernels->depth - 1) / kernels->depth;
+    job->panels = (g->n + kernels->columns - 1) / kernels->columns;
+    job->panel_size = (int64_t)rounded((size_t)(job->steps * kernels->depth * kernels->columns));
+}
+
+static lw_status product_of(product_job *job, const lw_gemm *g, lw_error *err)
+{
+    const lw_infer_cpu_kernels *kernels;
+    *job = (product_job){.g = g};
+    LW_TRY(choose_kernels(&kernels, err));
+    set_kernels(job, kernels);
+    return LW_OK;
+}
+
+typedef struct narrow_job {
+    const lw_gemm *g;
+    const lw_infer_cpu_kernels *kernels;
+    bool *wide; /* of each worker */
+} narrow_job;
+
+enum { NARROW_COLUMNS = 256 };
+
+static lw_status narrow_task(void *arg, int64_t task, int worker, lw_error *err)
+{
+    (void)err;
+    const narrow_job *job = arg;
+    const lw_gemm *g = job->g;
+    int64_t first = task * NARROW_COLUMNS,
+            columns = g->n - first < NARROW_COLUMNS ? g->n - first : NARROW_COLUMNS;
+    int64_t row = g->b_transposed ? 1 : g->ldb, column = g->b_transposed ? g->ldb : 1;
+    if (!job->wide[worker])
+        job->wide[worker] = !job->kernels->is_narrow((const uint8_t *)g->b + first * column, g->b_signed, row,
+                                                     column, g->k, columns);
+    return LW_OK;
+}
+
+static bool is_narrow(lw_pool *pool, const lw_infer_cpu_kernels *kernels, const lw_gemm *g)
+{
+    int workers = lw_pool_threads(pool);
+    narrow_job job = {g, kernels, calloc((size_t)workers, sizeof(bool))};
+    if (!kernels->narrow || !job.wide)
+        return free(job.wide), false;
+    lw_pool_for(pool, (g->n + NARROW_COLUMNS - 1) / NARROW_COLUMNS, narrow_task, &job, NULL);
+    bool narrow = true;
+    for (int w = 0; w < workers; w++)
+        narrow = narrow && !job.wide[w];
+    free(job.wide);
+    return narrow;
+}
+
+/* Takes B from the node's slot, where it is packed at the first call, and the kernels that it was packed for.
+ * job->b stays NULL where there is no slot or no memory: then the tasks pack. */
+static void use_kept_b(lw_pool *pool, product_job *job)
 {
     const lw_gemm *g = job->g;
     lw_kept *keep = g->keep_b;
-    *out = NULL;
-    if (!keep)
-        return;
-    if (keep->release == release_packed) {
+    if (keep && keep->release == release_packed) {
         packed_b *b = keep->data;
-        if (b->kernels == job->kernels && b->n == g->n && b->k == g->k)
-            *out = b;
+        if (b->base == job->kernels && b->n == g->n && b->k == g->k) {
+            set_kernels(job, b->kernels);
+            job->b = b;
+        }
         return;
     }
-    if (keep->data)
-        return; /* another backend's */
+    if (!keep || keep->data) /* the latter: another backend's */
+        return;
     packed_b *b = calloc(1, sizeof *b);
     if (!b)
         return;
-    *b = (packed_b){.kernels = job->kernels,
+    const lw_infer_cpu_kernels *base = job->kernels;
+    if (is_narrow(pool, base, g))
+        set_kernels(job, base->narrow);
+    *b = (packed_b){.base = base,
+                    .kernels = job->kernels,
                     .n = g->n,
                     .k = g->k,
                     .panels = job->panels,
@@ -195,29 +259,14 @@ static void kept_b(lw_pool *pool, const product_job *job, const packed_b **out)
                     .sum = malloc((size_t)(job->panels * job->kernels->columns) * sizeof(int32_t))};
     if (!b->data || !b->sum) {
         release_packed(b);
+        set_kernels(job, base);
         return;
     }
     pack_job pack = {g, b, job->steps};
     lw_pool_for(pool, b->panels, pack_b_task, &pack, NULL); /* its tasks cannot fail */
     keep->data = b;
     keep->release = release_packed;
-    *out = b;
-}
-
-static size_t rounded(size_t bytes)
-{
-    return (bytes + 63) & ~(size_t)63;
-}
-
-static lw_status product_of(product_job *job, const lw_gemm *g, lw_error *err)
-{
-    *job = (product_job){.g = g};
-    LW_TRY(choose_kernels(&job->kernels, err));
-    int wide = job->kernels->columns;
-    job->steps = (g->k + job->kernels->depth - 1) / job->kernels->depth;
-    job->panels = (g->n + wide - 1) / wide;
-    job->panel_size = (int64_t)rounded((size_t)(job->steps * job->kernels->depth * wide));
-    return LW_OK;
+    job->b = b;
 }
 
 static lw_status cpu_gemm(lw_pool *pool, const lw_gemm *g, lw_error *err)
@@ -230,12 +279,12 @@ static lw_status cpu_gemm(lw_pool *pool, const lw_gemm *g, lw_error *err)
     /* small products are not worth a dispatch */
     if (g->m * g->n * g->k < 1 << 18)
         pool = NULL;
+    use_kept_b(pool, &job);
     int wide = job.kernels->columns, workers = lw_pool_threads(pool);
     job.group = g->m < LW_CPU_GEMM_ROWS_MANY ? LW_CPU_GEMM_PANELS_FEW : LW_CPU_GEMM_PANELS_MANY;
     while (job.group > 1 && job.panels < 4 * job.group * workers)
         job.group /= 2;
     job.block_rows = g->m < LW_CPU_GEMM_BLOCK_ROWS ? g->m : LW_CPU_GEMM_BLOCK_ROWS;
-    kept_b(pool, &job, &job.b);
     job.scratch_panels = job.b ? 0 : rounded((size_t)(job.group * job.panel_size));
     job.scratch_sums = job.b ? 0 : rounded((size_t)(job.group * wide) * sizeof(int32_t));
     size_t scratch = job.scratch_panels + job.scratch_sums +
@@ -356,12 +405,11 @@ static lw_status cpu_conv(lw_pool *pool, const lw_conv *v, lw_error *err)
     job.chunks = (job.positions + LW_CPU_CONV_POSITIONS - 1) / LW_CPU_CONV_POSITIONS;
     lw_gemm g = conv_product(&job);
     product_job product;
-    const packed_b *packed;
     if (job.chunks * v->images == 0 || v->o == 0)
         return LW_OK;
     LW_TRY(product_of(&product, &g, err));
-    kept_b(pool, &product, &packed); /* before the tasks, which only read it */
-    if (!packed)
+    use_kept_b(pool, &product); /* before the tasks, which only read it */
+    if (!product.b)
         job.weights = NULL;
     lw_status status =
         lw_pool_for(job.chunks * v->images > 1 ? pool : NULL, job.chunks * v->images, conv_task, &job, err);

@@ -79,36 +79,70 @@ static void column_sums(const int8_t *panel, int64_t steps, int32_t *sum)
     for (int64_t s = 0; s < steps; s++)
         for (int v = 0; v < LW_CPU_GEMM_VECTORS; v++)
             total[v] = lw_dot(total[v], ones, lw_dot_b(panel + s * STEP + v * LW_DOT_LANES * LW_DOT_DEPTH));
-    memcpy(sum, total, sizeof total);
+    for (int v = 0; v < LW_CPU_GEMM_VECTORS; v++)
+        lw_dot_put(sum + v * LW_DOT_LANES, total[v]);
 }
+
+#ifdef LW_HAS_NARROW
+static bool is_narrow(const uint8_t *b, bool is_signed, int64_t row, int64_t column, int64_t k,
+                      int64_t columns)
+{
+    int flip = is_signed ? 0 : 0x80, most = 0;
+    for (int64_t i = 0; i < k; i += 2)
+        for (int64_t j = 0; j < columns; j++) {
+            int x = (int8_t)(b[i * row + j * column] ^ flip),
+                y = i + 1 < k ? (int8_t)(b[(i + 1) * row + j * column] ^ flip) : 0;
+            int both = (x < 0 ? -x : x) + (y < 0 ? -y : y);
+            most = both > most ? both : most;
+        }
+    return most <= LW_DOT_NARROW_PAIR;
+}
+#endif
 
 /* ---- products -------------------------------------------------------------------------------------- */
 
-/* `rows` is a constant at each call below, so that the sums stay in registers. */
+/* `rows` is a constant at each call below, so that the sums stay in registers. They have names of their own
+ * because GCC 12 keeps the elements of an array in memory as well. */
+#define EACH_ROW(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5)
+#define SUM_NAMES(i)                                                                                         \
+    lw_vec sum##i##0 = lw_v32_set1(0), sum##i##1 = sum##i##0, sum##i##2 = sum##i##0, sum##i##3 = sum##i##0;
+#define EACH_SUM(i, DO)                                                                                      \
+    if (rows > i) {                                                                                          \
+        DO(sum##i##0, i, 0)                                                                                  \
+        DO(sum##i##1, i, 1)                                                                                  \
+        if (LW_CPU_GEMM_VECTORS > 2) {                                                                       \
+            DO(sum##i##2, i, 2)                                                                              \
+            DO(sum##i##3, i, 3)                                                                              \
+        }                                                                                                    \
+    }
+#define GET(sum, i, v) sum = lw_dot_get(c + i * ldc + v * LW_DOT_LANES);
+#define PUT(sum, i, v) lw_dot_put(c + i * ldc + v * LW_DOT_LANES, sum);
+#define DOT(sum, i, v) sum = lw_dot(sum, x, b##v);
+#define GET_ROW(i) EACH_SUM(i, GET)
+#define PUT_ROW(i) EACH_SUM(i, PUT)
+#define DOT_ROW(i)                                                                                           \
+    if (rows > i)                                                                                            \
+        x = lw_v32_set1((uint32_t)a[i]);                                                                     \
+    EACH_SUM(i, DOT)
 LW_SIMD void multiply_rows(int rows, const int32_t *a, int64_t steps, const int8_t *panel, bool add,
                            int32_t *c, int64_t ldc)
 {
-    lw_vec sum[LW_CPU_GEMM_ROWS][LW_CPU_GEMM_VECTORS];
-    for (int i = 0; i < rows; i++)
-        for (int v = 0; v < LW_CPU_GEMM_VECTORS; v++) {
-            sum[i][v] = lw_v32_set1(0);
-            if (add)
-                memcpy(&sum[i][v], c + i * ldc + v * LW_DOT_LANES, sizeof sum[i][v]);
-        }
-    for (int64_t s = 0; s < steps; s++, a += rows, panel += STEP) {
-        lw_vec b[LW_CPU_GEMM_VECTORS];
-        for (int v = 0; v < LW_CPU_GEMM_VECTORS; v++)
-            b[v] = lw_dot_b(panel + v * LW_DOT_LANES * LW_DOT_DEPTH);
-        for (int i = 0; i < rows; i++) {
-            lw_vec x = lw_v32_set1((uint32_t)a[i]);
-            for (int v = 0; v < LW_CPU_GEMM_VECTORS; v++)
-                sum[i][v] = lw_dot(sum[i][v], x, b[v]);
-        }
+    enum { BYTES = LW_DOT_LANES * LW_DOT_DEPTH };
+    EACH_ROW(SUM_NAMES)
+    if (add) {
+        EACH_ROW(GET_ROW)
     }
-    for (int i = 0; i < rows; i++)
-        for (int v = 0; v < LW_CPU_GEMM_VECTORS; v++)
-            memcpy(c + i * ldc + v * LW_DOT_LANES, &sum[i][v], sizeof sum[i][v]);
+    for (int64_t s = 0; s < steps; s++, a += rows, panel += STEP) {
+        lw_vec x, b0 = lw_dot_b(panel), b1 = lw_dot_b(panel + BYTES), b2 = b0, b3 = b0;
+        if (LW_CPU_GEMM_VECTORS > 2) {
+            b2 = lw_dot_b(panel + 2 * BYTES);
+            b3 = lw_dot_b(panel + 3 * BYTES);
+        }
+        EACH_ROW(DOT_ROW)
+    }
+    EACH_ROW(PUT_ROW)
 }
+_Static_assert(LW_CPU_GEMM_VECTORS == 2 || LW_CPU_GEMM_VECTORS == 4, "EACH_SUM() has two or four");
 
 static void multiply(int rows, const int32_t *a, int64_t steps, const int8_t *panel, bool add, int32_t *c,
                      int64_t ldc)
@@ -216,4 +250,9 @@ const lw_infer_cpu_kernels ISA_TABLE(LW_ISA_NAME) = {.columns = COLUMNS,
                                                      .pack_a = pack_a,
                                                      .column_sums = column_sums,
                                                      .multiply = multiply,
-                                                     .finish = finish};
+                                                     .finish = finish,
+#ifdef LW_HAS_NARROW
+                                                     .narrow = &LW_HAS_NARROW,
+                                                     .is_narrow = is_narrow
+#endif
+};

@@ -41,9 +41,16 @@ typedef struct lw_infer_cpu_kernels {
                      int64_t ldc);
     /* Corrects for zero points and writes the tile as g->result says. */
     void (*finish)(const lw_gemm *g, const lw_infer_tile *tile);
+    /* Faster kernels of the same instruction set for a B that is narrow (NULL: none), and whether columns of
+     * b are so: stored as signed bytes, rows 2 k and 2 k + 1 sum to at most LW_DOT_NARROW_PAIR in magnitude.
+     * Strides in bytes. */
+    const struct lw_infer_cpu_kernels *narrow;
+    bool (*is_narrow)(const uint8_t *b, bool is_signed, int64_t row, int64_t column, int64_t k,
+                      int64_t columns);
 } lw_infer_cpu_kernels;
 
 extern const lw_infer_cpu_kernels lw_infer_kernels_plain, lw_infer_kernels_sse41, lw_infer_kernels_avx2,
-    lw_infer_kernels_avx512bw, lw_infer_kernels_avx512vnni, lw_infer_kernels_neon;
+    lw_infer_kernels_avx512bw, lw_infer_kernels_avx512vnni, lw_infer_kernels_neon,
+    lw_infer_kernels_avx2_narrow;
 
 #endif

@@ -2,6 +2,11 @@
 #ifndef LW_INFER_TUNING_H
 #define LW_INFER_TUNING_H
 
+/* CPU product, 4096 x 4096 weights, one thread of a Zen 3 core, in billions of multiplications and additions
+ * a second, best of several: weights of 8 bits on 16-bit pairs 124 (M = 1024) and 106 (M = 64); of pairs that
+ * allow maddubs 160 and 149. ONNX Runtime 1.32, which always takes maddubs, in the same minutes: 148 and 151.
+ */
+
 /* Rows of A and vectors of B's columns whose sums the CPU product keeps in registers: 6 x 2 sums, 2 vectors
  * of B and one of A fill 15 of the 16 registers of AVX2; 6 x 4, 4 and 1 fill 29 of the 32 of AVX-512. */
 enum { LW_CPU_GEMM_ROWS = 6 };

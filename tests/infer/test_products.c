@@ -30,6 +30,13 @@ static uint8_t *bytes(int64_t n)
     return p;
 }
 
+/* Weights whose pairs stay within the bound of the narrow kernels, and reach it. */
+static void make_narrow(uint8_t *p, int64_t n, bool is_signed)
+{
+    for (int64_t i = 0; i < n; i++)
+        p[i] = (uint8_t)((p[i] & 0x80 ? -64 : 64) + (is_signed ? 0 : 128));
+}
+
 static int32_t *zeros_of(int64_t n, bool is_signed)
 {
     int32_t *p = malloc((size_t)n * sizeof *p + 1);
@@ -142,6 +149,8 @@ Test(products, gemm, .timeout = 300)
         bool sa = next() % 2, sb = next() % 2, transposed = next() % 2, by_column = next() % 4 == 0;
         int64_t lda = k + up_to(0, 3), ldb = (transposed ? k : n) + up_to(0, 3), ldc = (by_column ? m : n);
         uint8_t *a = bytes(m * lda), *b = bytes((transposed ? n : k) * ldb);
+        if (round % 3 == 0)
+            make_narrow(b, (transposed ? n : k) * ldb, sb);
         int32_t *za = zeros_of(m, sa), *zb = zeros_of(n, sb);
         operands o = random_result(m, n, true);
         size_t size = (size_t)(m * n) * (o.result.kind == LW_RESULT_QUANTIZED ? 1 : 4);
@@ -232,6 +241,8 @@ Test(products, conv, .timeout = 300)
         v.x_step = v.c * in;
         v.y_step = v.o * out;
         uint8_t *x = bytes(v.images * v.x_step), *w = bytes(v.o * patch);
+        if (round % 2)
+            make_narrow(w, v.o * patch, v.w_signed);
         int32_t *zw = zeros_of(v.o, v.w_signed);
         operands o = random_result(1, v.o, false);
         v.x = x;
