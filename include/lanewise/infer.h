@@ -46,6 +46,36 @@ lw_status lw_network_run_files(lw_network *network, const lw_named_file *inputs,
                                const lw_named_file *outputs, int n_outputs, const char *dump,
                                struct lw_temporaries *temporaries, lw_error *err);
 
+/* A model over the windows of sequences. */
+typedef struct lw_sequence_job {
+    const char *const *files; /* FASTA, FASTQ, SAM, BAM or CRAM; "-": standard input */
+    int n_files;
+    const char *reference;   /* FASTA for CRAM; NULL: none */
+    const char *encoding;    /* "onehot:ACGT", "kmer:6", "kmer:6+5", "index", "index:ACGTN" */
+    int64_t window;          /* letters; 0: what the model declares, else each sequence whole */
+    int64_t step;            /* from one window's start to the next; 0: the window */
+    int64_t batch;           /* windows at a time, where the model leaves it open; 0: 64 */
+    bool whole_windows_only; /* no window beyond the end of its sequence; else the last one is filled up with
+                                unknown letters */
+    const lw_named_file *inputs; /* of the model's other inputs, by name; the same for every batch */
+    int n_inputs;
+    const lw_named_file *outputs; /* .npy (with the windows in FILE.tsv) or TSV; none: the first output as TSV
+                                     to standard output */
+    int n_outputs;
+} lw_sequence_job;
+
+typedef struct lw_sequence_counts {
+    int64_t sequences, windows, without; /* without: sequences that got no window */
+} lw_sequence_counts;
+
+/* Runs the model on every window of every sequence, in order; one row of results each, with the sequence's
+ * name and the window's coordinates (0-based, half-open, cut at the sequence's end). The model's first
+ * dimension counts windows. An input attention_mask that is not given becomes 1 where there are letters, one
+ * named token_type_ids 0. counts may be NULL. LW_E_ARG, LW_E_INPUT, LW_E_IO. */
+lw_status lw_network_run_sequences(lw_network *network, const lw_sequence_job *job,
+                                   struct lw_temporaries *temporaries, lw_sequence_counts *counts,
+                                   lw_error *err);
+
 /* Describes a model line by line, also one that cannot run: its inputs and outputs, each node with the kernel
  * that runs it and the types and sizes it makes (traced with unknown dimensions set to 1), and what is not
  * supported. */

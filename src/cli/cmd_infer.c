@@ -10,16 +10,22 @@
 
 static const cli_spec spec = {
     .name = "infer",
-    .usage = "MODEL.onnx [--input [NAME=]x.npy]... [--output [NAME=]y.npy]... [options]",
-    .about = "Runs an ONNX model whose weights are 8-bit integers (or floats), on tensors from .npy files. "
-             "Integers come\n"
-             "out the same on every backend. --describe shows the model, node by node, and what is not "
-             "supported.\n",
+    .usage =
+        "MODEL.onnx [--input [NAME=]x.npy]... [--output [NAME=]y.npy]... [options]\n"
+        "       lanewise infer MODEL.onnx --reads FILE --encode HOW [--window N] [--output [NAME=]FILE]...",
+    .about =
+        "Runs an ONNX model whose weights are 8-bit integers (or floats), on tensors from .npy files or on "
+        "windows of\n"
+        "sequences. Integers come out the same on every backend. --describe shows the model, node by "
+        "node, and what is\n"
+        "not supported.\n",
     .min_inputs = 1,
     .max_inputs = 1,
     .has_backend = true,
     .has_threads = true,
     .backend_list = lw_infer_backend_list,
+    .work_unit = "windows",
+    .item = "sequences",
 };
 
 /* Splits "NAME=FILE" at the first '='; without one, FILE alone. The name is copied into `name`. */
@@ -38,9 +44,13 @@ static void print_line(void *user, const char *text)
     puts(text);
 }
 
+static const char *const end_names[] = {"pad", "drop", NULL};
+
 int cmd_infer(int argc, char **argv)
 {
-    cli_texts in = {0}, out = {0};
+    cli_texts in = {0}, out = {0}, reads = {0};
+    lw_sequence_job job = {0};
+    int ends = 0;
     const char *dump = NULL;
     bool describe = false;
     const cli_option rows[] = {
@@ -52,6 +62,23 @@ int cmd_infer(int argc, char **argv)
          CLI_FLAG, &describe, 0, 0, NULL},
         {0, "dump-nodes", "DIR", "also write every intermediate value to DIR as INDEX_NAME.npy", CLI_TEXT,
          &dump, 0, 0, NULL},
+        {0, NULL, NULL, "Sequences", CLI_HEADING, NULL, 0, 0, NULL},
+        {0, "reads", "FILE", "FASTA, FASTQ, SAM, BAM or CRAM, plain or compressed; may be repeated",
+         CLI_TEXTS, &reads, 0, 0, NULL},
+        {0, "fasta", "FILE", "the same as --reads", CLI_TEXTS, &reads, 0, 0, NULL},
+        {0, "encode", "HOW",
+         "onehot:ACGT (any letters), kmer:6 or kmer:6+5 (numbers of overlapping k-mers, from 5\n"
+         "on), index or index:LETTERS (each letter's place)",
+         CLI_TEXT, &job.encoding, 0, 0, NULL},
+        {0, "window", "N", "letters of a window (default: what the model takes, else each sequence whole)",
+         CLI_INT64, &job.window, 1, INT32_MAX, NULL},
+        {0, "step", "N", "letters from one window's start to the next (default: the window)", CLI_INT64,
+         &job.step, 1, INT32_MAX, NULL},
+        {0, "ends", "HOW", "pad (default): fill the last window up with unknown letters; drop: leave it out",
+         CLI_CHOICE, &ends, 0, 0, end_names},
+        {0, "batch", "N", "windows at a time (default 64, or what the model takes)", CLI_INT64, &job.batch, 1,
+         1 << 20, NULL},
+        {0, "reference", "FASTA", "what CRAM files were made with", CLI_TEXT, &job.reference, 0, 0, NULL},
         CLI_END};
     cli run;
     int code = cli_begin(&run, argc, argv, &spec, rows);
@@ -60,7 +87,16 @@ int cmd_infer(int argc, char **argv)
     lw_error err = {0};
     if (describe)
         return cli_end(&run, lw_network_describe(run.inputs[0], print_line, NULL, &err), &err);
-    if (out.n == 0 && !dump)
+    if (reads.n && (!job.encoding || dump))
+        return cli_usage_error(&run, !job.encoding ? "--reads needs --encode, such as --encode onehot:ACGT"
+                                                   : "--dump-nodes goes with tensors, not with --reads");
+    if (!reads.n && (job.encoding || job.window || job.step || job.batch || job.reference || ends))
+        return cli_usage_error(&run,
+                               "--encode, --window, --step, --ends, --batch and --reference go with --reads");
+    for (int i = 0; i < reads.n; i++)
+        if ((code = cli_also_reads(&run, reads.value[i])) != CLI_GO_ON)
+            return code;
+    if (out.n == 0 && !dump && !reads.n)
         return cli_usage_error(&run, "no --output: nothing would come of it");
     lw_named_file inputs[CLI_MAX_TEXTS], outputs[CLI_MAX_TEXTS];
     static char names[2 * CLI_MAX_TEXTS][512];
@@ -72,7 +108,20 @@ int cmd_infer(int argc, char **argv)
     lw_status status = lw_network_open(&network, run.inputs[0], run.backend, run.threads, &run.host, &err);
     if (status == LW_OK) {
         snprintf(run.used_backend, sizeof run.used_backend, "%s", lw_network_backend(network));
-        status = lw_network_run_files(network, inputs, in.n, outputs, out.n, dump, run.temporaries, &err);
+        if (reads.n) {
+            lw_sequence_counts counts;
+            job.files = reads.value;
+            job.n_files = reads.n;
+            job.whole_windows_only = ends == 1;
+            job.inputs = inputs;
+            job.n_inputs = in.n;
+            job.outputs = outputs;
+            job.n_outputs = out.n;
+            status = lw_network_run_sequences(network, &job, run.temporaries, &counts, &err);
+            run.work = (double)counts.windows;
+        } else {
+            status = lw_network_run_files(network, inputs, in.n, outputs, out.n, dump, run.temporaries, &err);
+        }
     }
     lw_network_close(network);
     return cli_end(&run, status, &err);

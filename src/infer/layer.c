@@ -345,6 +345,9 @@ static lw_status settings_of(lw_node *node, const kind *k, const lw_layer_job *j
             s++;
         if (!s->name)
             return lw_fail(err, LW_E_ARG, "layer %s has no setting '%s'", k->name, job->settings[i].name);
+        for (int j = 0; j < i; j++)
+            if (strcmp(job->settings[j].name, s->name) == 0)
+                return lw_fail(err, LW_E_ARG, "layer %s: the setting '%s' is given twice", k->name, s->name);
         node->n_attrs++;
         LW_TRY(set_attribute(&node->attrs[i], s, job->settings[i].text, err));
     }
@@ -417,9 +420,13 @@ static const lw_tensor *owner_of(const kind *k, const char *name, lw_tensor *con
 
 static lw_status inputs_of(const kind *k, const lw_layer_job *job, lw_tensor **in, lw_error *err)
 {
-    for (int i = 0; i < job->n_inputs; i++)
+    for (int i = 0; i < job->n_inputs; i++) {
         if (index_of(k, job->inputs[i].name) < 0)
             return lw_fail(err, LW_E_ARG, "layer %s has no input '%s'", k->name, job->inputs[i].name);
+        if (find(job, job->inputs[i].name) != &job->inputs[i])
+            return lw_fail(err, LW_E_ARG, "layer %s: the input '%s' is given twice", k->name,
+                           job->inputs[i].name);
+    }
     for (int pass = 0; pass < 2; pass++) /* tensors first: they say the types of zero points */
         for (int i = 0; k->inputs[i].name; i++) {
             const char *name = k->inputs[i].name;

@@ -315,9 +315,8 @@ static int index_of(const char *name, int n, const char *(*name_of)(const lw_net
     return -1;
 }
 
-/* Where file k belongs: by its name, or the first place not taken yet. */
-static lw_status place_of(const lw_network *network, const lw_named_file *file, bool output,
-                          const bool *taken, int *place, lw_error *err)
+lw_status lw_network_place(const lw_network *network, const lw_named_file *file, bool output,
+                           const bool *taken, int *place, lw_error *err)
 {
     int n = output ? network->model->n_outputs : network->model->n_inputs;
     const char *(*name_of)(const lw_network *, int) = output ? lw_network_output : lw_network_input;
@@ -357,7 +356,7 @@ lw_status lw_network_run_files(lw_network *network, const lw_named_file *inputs,
     }
     for (int k = 0; k < n_inputs; k++) {
         int place;
-        LW_TRY_END(place_of(network, &inputs[k], false, taken, &place, err));
+        LW_TRY_END(lw_network_place(network, &inputs[k], false, taken, &place, err));
         taken[place] = true;
         LW_TRY_END(lw_tensor_read_npy(&in[place], inputs[k].path, err));
     }
@@ -368,7 +367,7 @@ lw_status lw_network_run_files(lw_network *network, const lw_named_file *inputs,
             goto end;
         }
     for (int k = 0; k < n_outputs; k++) {
-        LW_TRY_END(place_of(network, &outputs[k], true, taken + m->n_inputs, &places[k], err));
+        LW_TRY_END(lw_network_place(network, &outputs[k], true, taken + m->n_inputs, &places[k], err));
         taken[m->n_inputs + places[k]] = true;
     }
     dumper d = {network, dump, temporaries};

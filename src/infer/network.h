@@ -25,4 +25,8 @@ lw_status lw_network_run(const lw_network *network, lw_tensor *const *inputs, lw
                          lw_status (*seen)(void *user, int value, const lw_tensor *t, lw_error *err),
                          void *user, lw_error *err);
 
+/* The model's input or output that a file belongs to: by its name, or the first place not taken yet. */
+lw_status lw_network_place(const lw_network *network, const lw_named_file *file, bool output,
+                           const bool *taken, int *place, lw_error *err);
+
 #endif

@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""Writes small ONNX models, good and bad, without the onnx package: tiny_onnx.py KIND FILE [ARGUMENT].
+The kinds are the functions below."""
+import struct
+import sys
+
+FLOAT, UINT8, INT8, INT32, INT64 = 1, 2, 3, 6, 7
+
+
+def varint(n):
+    n &= (1 << 64) - 1
+    out = b""
+    while n > 127:
+        out += bytes([n & 127 | 128])
+        n >>= 7
+    return out + bytes([n])
+
+
+def number(field, n):
+    return varint(field << 3) + varint(n)
+
+
+def chunk(field, data):
+    data = data.encode() if isinstance(data, str) else data
+    return varint(field << 3 | 2) + varint(len(data)) + data
+
+
+def tensor(name, dtype, dims, raw, extra=b""):
+    return b"".join(number(1, d) for d in dims) + number(2, dtype) + chunk(8, name) + (chunk(9, raw) if raw is not None else b"") + extra
+
+
+def attribute(name, value):
+    if isinstance(value, int):
+        return chunk(1, name) + number(20, 2) + number(3, value)
+    if isinstance(value, float):
+        return chunk(1, name) + number(20, 1) + varint(2 << 3 | 5) + struct.pack("<f", value)
+    if isinstance(value, str):
+        return chunk(1, name) + number(20, 3) + chunk(4, value)
+    return chunk(1, name) + number(20, 7) + b"".join(number(8, v) for v in value)
+
+
+def node(op, inputs, outputs, domain="", name="", **attributes):
+    return (b"".join(chunk(1, i) for i in inputs) + b"".join(chunk(2, o) for o in outputs) + (chunk(3, name) if name else b"")
+            + chunk(4, op) + b"".join(chunk(5, attribute(k, v)) for k, v in attributes.items()) + (chunk(7, domain) if domain else b""))
+
+
+def value(name, dtype, dims):
+    shape = b"".join(chunk(1, number(1, d) if isinstance(d, int) else chunk(2, d)) for d in dims)
+    return chunk(1, name) + chunk(2, chunk(1, number(1, dtype) + chunk(2, shape)))
+
+
+def model(nodes, inputs, outputs, tensors=(), opset=17, extra_opset=b""):
+    graph = (b"".join(chunk(1, n) for n in nodes) + chunk(2, "g") + b"".join(chunk(5, t) for t in tensors)
+             + b"".join(chunk(11, i) for i in inputs) + b"".join(chunk(12, o) for o in outputs))
+    return number(1, 8) + chunk(7, graph) + chunk(8, number(2, opset)) + extra_opset
+
+
+def floats(*v):
+    return struct.pack(f"<{len(v)}f", *v)
+
+
+def one(node_, **more):
+    return model([node_], [value("x", FLOAT, [2])], [value("y", FLOAT, [2])], **more)
+
+
+def mean_of_letters():
+    """The mean of each one-hot channel: N x 4 x L -> N x 4."""
+    return model([node("ReduceMean", ["x"], ["y"], axes=[2], keepdims=0)], [value("x", FLOAT, ["n", 4, "length"])],
+                 [value("y", FLOAT, ["n", 4])])
+
+
+def same_tokens():
+    """Token numbers as they are: N x 8 int64."""
+    return model([node("Identity", ["x"], ["y"])], [value("x", INT64, ["n", 8])], [value("y", INT64, ["n", 8])])
+
+
+def masked_tokens():
+    """Token numbers and the mask of a text encoder; any length."""
+    shape = ["n", "length"]
+    return model([node("Identity", ["input_ids"], ["y"]), node("Identity", ["attention_mask"], ["m"])],
+                 [value("input_ids", INT64, shape), value("attention_mask", INT64, shape)],
+                 [value("y", INT64, shape), value("m", INT64, shape)])
+
+
+def last_letters():
+    """Channels last and a fixed batch of 2: 2 x 4 x 3 -> 2 x 3."""
+    return model([node("ReduceSum", ["x", "axes"], ["y"], keepdims=0)], [value("x", FLOAT, [2, 4, 3])], [value("y", FLOAT, [2, 3])],
+                 [tensor("axes", INT64, [1], struct.pack("<q", 1))])
+
+
+def relu():
+    return one(node("Relu", ["x"], ["y"]))
+
+
+def cyclic():
+    return model([node("Add", ["x", "b"], ["a"]), node("Relu", ["a"], ["b"])], [value("x", FLOAT, [2])], [value("b", FLOAT, [2])])
+
+
+def unknown_operator():
+    return one(node("Frobnicate", ["x"], ["y"], name="middle"))
+
+
+def unknown_domain():
+    return one(node("Relu", ["x"], ["y"], domain="org.example"))
+
+
+def bad_shapes():
+    return model([node("Add", ["x", "w"], ["y"])], [value("x", FLOAT, [2])], [value("y", FLOAT, [2])],
+                 [tensor("w", FLOAT, [3], floats(1, 2, 3))])
+
+
+def short_tensor():
+    return model([node("Add", ["x", "w"], ["y"])], [value("x", FLOAT, [2])], [value("y", FLOAT, [2])],
+                 [tensor("w", FLOAT, [2], floats(1))])
+
+
+def huge_tensor():
+    return model([node("Add", ["x", "w"], ["y"])], [value("x", FLOAT, [2])], [value("y", FLOAT, [2])],
+                 [tensor("w", FLOAT, [1 << 40, 1 << 40], floats(1))])
+
+
+def huge_result():
+    """A constant that would have 2^50 elements."""
+    return model([node("ConstantOfShape", ["s"], ["a"]), node("Add", ["x", "a"], ["y"])], [value("x", FLOAT, [2])],
+                 [value("y", FLOAT, [2])], [tensor("s", INT64, [1], struct.pack("<q", 1 << 50))])
+
+
+def deep(n=20000):
+    """A chain of n nodes."""
+    names = ["x"] + [f"v{i}" for i in range(1, int(n))] + ["y"]
+    return model([node("Relu", [a], [b]) for a, b in zip(names, names[1:])], [value("x", FLOAT, [2])], [value("y", FLOAT, [2])])
+
+
+def external(location):
+    extra = chunk(13, chunk(1, "location") + chunk(2, location)) + number(14, 1)
+    return model([node("Add", ["x", "w"], ["y"])], [value("x", FLOAT, [2])], [value("y", FLOAT, [2])],
+                 [tensor("w", FLOAT, [2], None, extra)])
+
+
+def quantized(scale="1", zero_type="uint8"):
+    zero = {"uint8": (UINT8, b"\0"), "int8": (INT8, b"\0"), "float32": (FLOAT, floats(0)), "int32": (INT32, bytes(4))}[zero_type]
+    return model([node("QuantizeLinear", ["x", "s", "z"], ["y"], name="q")], [value("x", FLOAT, [2])], [value("y", zero[0], [2])],
+                 [tensor("s", FLOAT, [], floats(float(scale))), tensor("z", zero[0], [], zero[1])])
+
+
+def wrong_zero():
+    """uint8 data, an int8 zero point."""
+    return model([node("DequantizeLinear", ["x", "s", "z"], ["y"], name="d")], [value("x", UINT8, [2])], [value("y", FLOAT, [2])],
+                 [tensor("s", FLOAT, [], floats(1)), tensor("z", INT8, [], b"\0")])
+
+
+def overflowing():
+    """70,000 products of 255 x 127: more than int32 holds."""
+    k = 70000
+    return model([node("MatMulInteger", ["x", "w"], ["y"], name="sum")], [value("x", UINT8, ["n", k])], [value("y", INT32, ["n", 1])],
+                 [tensor("w", INT8, [k, 1], b"\x7f" * k)])
+
+
+def npy(dtype, shape, order, data):
+    """npy "<f4" 2,3 C HEX: a NumPy file."""
+    head = f"{{'descr': '{dtype}', 'fortran_order': {order == 'F'}, 'shape': ({shape},), }}".replace(",,", ",")
+    head = head.encode().ljust(117) + b"\n"
+    return b"\x93NUMPY\1\0" + struct.pack("<H", len(head)) + head + bytes.fromhex(data)
+
+
+def main():
+    kind, path, *arguments = sys.argv[1:]
+    with open(path, "wb") as file:
+        file.write(globals()[kind](*arguments))
+
+
+if __name__ == "__main__":
+    main()
