@@ -151,6 +151,25 @@ static bool dtype_of(int onnx, lw_dtype *out)
     return false;
 }
 
+/* 4-bit integers, in the numbers of newer versions of onnx.proto: two to a byte in the file, the first in the
+ * low half; one to a byte here. */
+enum { ONNX_UINT4 = 21, ONNX_INT4 = 22 };
+
+static bool nibbles_of(int onnx, lw_dtype *out)
+{
+    *out = onnx == ONNX_INT4 ? LW_I8 : LW_U8;
+    return onnx == ONNX_INT4 || onnx == ONNX_UINT4;
+}
+
+static void unpack_nibbles(lw_tensor *t, const uint8_t *packed, const int32_t *numbers)
+{
+    for (int64_t i = 0; i < t->count; i++) {
+        uint8_t byte = packed ? packed[i / 2] : (uint8_t)numbers[i / 2], v = i % 2 ? byte >> 4 : byte & 15;
+        ((uint8_t *)t->data)[i] = t->dtype == LW_I8 && v > 7 ? (uint8_t)(v - 16) : v;
+    }
+    t->bits = 4;
+}
+
 static const char *text(const char *s)
 {
     return s ? s : "";
@@ -198,7 +217,8 @@ static lw_status read_tensor(lw_tensor **out, const Onnx__TensorProto *p, const 
                              lw_error *err)
 {
     lw_dtype dtype;
-    if (!dtype_of(p->data_type, &dtype))
+    bool nibbles = nibbles_of(p->data_type, &dtype);
+    if (!nibbles && !dtype_of(p->data_type, &dtype))
         return lw_fail(err, LW_E_INPUT, "%s: tensor %s has element type %d, which is not supported",
                        model_path, text(p->name), p->data_type);
     if (p->n_dims > LW_MAX_RANK)
@@ -210,6 +230,9 @@ static lw_status read_tensor(lw_tensor **out, const Onnx__TensorProto *p, const 
             return lw_fail(err, LW_E_INPUT, "%s: tensor %s: its shape cannot be", model_path, text(p->name));
     if (__builtin_mul_overflow(count, element, &size))
         return lw_fail(err, LW_E_INPUT, "%s: tensor %s: its shape cannot be", model_path, text(p->name));
+    int64_t stored = count; /* elements, or bytes of two */
+    if (nibbles)
+        stored = size = (count + 1) / 2;
     bool external = p->has_data_location && p->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
     /* what the file holds is compared with the shape before memory is taken for it */
     size_t have = p->has_raw_data    ? p->raw_data.len / (size_t)element
@@ -218,7 +241,7 @@ static lw_status read_tensor(lw_tensor **out, const Onnx__TensorProto *p, const 
                   : p->n_int64_data  ? p->n_int64_data
                   : p->n_double_data ? p->n_double_data
                                      : p->n_uint64_data;
-    if (!external && ((int64_t)have != count || (p->has_raw_data && p->raw_data.len != (size_t)size)))
+    if (!external && ((int64_t)have != stored || (p->has_raw_data && p->raw_data.len != (size_t)size)))
         return lw_fail(err, LW_E_INPUT, "%s: tensor %s: %zu elements for a shape of %lld", model_path,
                        text(p->name), have, (long long)count);
     bytes file = {0};
@@ -230,7 +253,13 @@ static lw_status read_tensor(lw_tensor **out, const Onnx__TensorProto *p, const 
         free(file.data);
         return status;
     }
-    if (external)
+    if (nibbles)
+        unpack_nibbles(t,
+                       external          ? (const uint8_t *)file.data
+                       : p->has_raw_data ? p->raw_data.data
+                                         : NULL,
+                       p->int32_data);
+    else if (external)
         copy_bytes(t->data, file.data,
                    (size_t)size); /* little-endian, as this machine (checked when built) */
     else if (p->has_raw_data)
@@ -364,7 +393,7 @@ static lw_status declare(builder *b, const Onnx__ValueInfoProto *info, int *inde
         return LW_OK;
     const Onnx__TypeProto__Tensor *type = info->type->tensor_type;
     v->declared = true;
-    v->dtype_supported = dtype_of(type->elem_type, &v->dtype);
+    v->dtype_supported = nibbles_of(type->elem_type, &v->dtype) || dtype_of(type->elem_type, &v->dtype);
     if (!type->shape)
         return LW_OK;
     if (type->shape->n_dim > LW_MAX_RANK)

@@ -577,7 +577,7 @@ static lw_status run_clip(const lw_op_call *c, lw_error *err)
     return LW_OK;
 }
 
-static lw_status cast(const lw_tensor *x, lw_dtype to, lw_tensor **out, lw_error *err)
+static lw_status cast(const lw_tensor *x, lw_dtype to, int bits, lw_tensor **out, lw_error *err)
 {
     if (to == LW_F16)
         return lw_fail(err, LW_E_INPUT, "casts to float16 are not supported");
@@ -603,6 +603,11 @@ static lw_status cast(const lw_tensor *x, lw_dtype to, lw_tensor **out, lw_error
                                         : (int64_t)v);
         }
     }
+    for (int64_t i = 0; i < x->count && bits == 4; i++) { /* wraps, as the wider types do */
+        int v = ((uint8_t *)(*out)->data)[i] & 15;
+        ((uint8_t *)(*out)->data)[i] = (uint8_t)(to == LW_I8 && v > 7 ? v - 16 : v);
+    }
+    (*out)->bits = bits;
     return LW_OK;
 }
 
@@ -612,16 +617,18 @@ static lw_status run_cast(const lw_op_call *c, lw_error *err)
         [1] = LW_F32, [2] = LW_U8,   [3] = LW_I8,   [4] = LW_U16,  [5] = LW_I16,  [6] = LW_I32,
         [7] = LW_I64, [9] = LW_BOOL, [10] = LW_F16, [11] = LW_F64, [12] = LW_U32, [13] = LW_U64};
     int64_t to = lw_node_int(c->node, "to", 0);
+    if (lw_in(c, 0) && (to == 21 || to == 22)) /* uint4, int4 */
+        return cast(lw_in(c, 0), to == 21 ? LW_U8 : LW_I8, 4, &c->out[0], err);
     if (!lw_in(c, 0) || to < 1 || to >= (int64_t)(sizeof dtypes / sizeof *dtypes) || to == 8)
         return lw_fail(err, LW_E_INPUT, "a cast to element type %lld is not supported", (long long)to);
-    return cast(lw_in(c, 0), (lw_dtype)dtypes[to], &c->out[0], err);
+    return cast(lw_in(c, 0), (lw_dtype)dtypes[to], 0, &c->out[0], err);
 }
 
 static lw_status run_cast_like(const lw_op_call *c, lw_error *err)
 {
     if (!lw_in(c, 0) || !lw_in(c, 1))
         return lw_fail(err, LW_E_INPUT, "an input is missing");
-    return cast(lw_in(c, 0), lw_in(c, 1)->dtype, &c->out[0], err);
+    return cast(lw_in(c, 0), lw_in(c, 1)->dtype, lw_in(c, 1)->bits, &c->out[0], err);
 }
 
 static const char by_element[] = "elementwise";

@@ -138,6 +138,7 @@ static lw_status run_quantize(const lw_op_call *c, lw_error *err)
 {
     const lw_tensor *x = lw_in(c, 0), *scale = lw_in(c, 1), *zero = lw_in(c, 2);
     lw_dtype dtype = zero ? zero->dtype : LW_U8;
+    int bits = zero ? zero->bits : 0;
     if (!x || (x->dtype != LW_F32 && x->dtype != LW_I32))
         return lw_fail(err, LW_E_INPUT, "the input must be float32 or int32");
     if (!zero) { /* opset 21: ONNX's numbers of the types */
@@ -153,6 +154,13 @@ static lw_status run_quantize(const lw_op_call *c, lw_error *err)
         case 5:
             dtype = LW_I16;
             break;
+        case 21: /* uint4 and int4, one to a byte */
+            bits = 4;
+            break;
+        case 22:
+            dtype = LW_I8;
+            bits = 4;
+            break;
         default:
             return lw_fail(err, LW_E_INPUT, "output_dtype %lld is not supported",
                            (long long)lw_node_int(c->node, "output_dtype", 2));
@@ -165,8 +173,9 @@ static lw_status run_quantize(const lw_op_call *c, lw_error *err)
     lw_tensor *y;
     LW_TRY(lw_tensor_new(&y, dtype, x->rank, x->dim, err));
     c->out[0] = y;
+    y->bits = bits;
     int32_t low, high;
-    lw_dtype_range(dtype, &low, &high);
+    lw_tensor_range(y, &low, &high);
     bool blocked = lw_node_int(c->node, "block_size", 0) > 0;
     const float *scales = scale->data;
     for (int64_t i = 0; i < x->count; i++) {

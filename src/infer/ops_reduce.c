@@ -196,7 +196,8 @@ static lw_status reduce(const lw_op_call *c, reduction how, lw_error *err)
     bool reduced[LW_MAX_RANK] = {false}, keep = lw_node_int(c->node, "keepdims", 1) != 0;
     int n, rank = 0;
     if (!x || (x->dtype != LW_F32 && x->dtype != LW_I64 && x->dtype != LW_I32 && x->dtype != LW_F64 &&
-               !((how == R_MAX || how == R_MIN) && (x->dtype == LW_I8 || x->dtype == LW_U8))))
+               !((how == R_MAX || how == R_MIN) &&
+                 (x->dtype == LW_I8 || x->dtype == LW_U8 || x->dtype == LW_BOOL))))
         return lw_fail(err, LW_E_INPUT, "inputs of this type are not supported");
     LW_TRY(lw_int_list(c, 1, "axes", axes, LW_MAX_RANK, &n, err));
     if (n == 0 && lw_node_int(c->node, "noop_with_empty_axes", 0)) {

@@ -553,9 +553,11 @@ static lw_status run_pad(const lw_op_call *c, lw_error *err)
         LW_TRY(lw_int_list(c, 3, NULL, axes, LW_MAX_RANK, &n_axes, err));
     int count = n_axes ? n_axes : x->rank;
     bool constant = strcmp(mode, "constant") == 0, edge = strcmp(mode, "edge") == 0,
-         reflect = strcmp(mode, "reflect") == 0;
-    if (n != 2 * count || (!constant && !edge && !reflect))
-        return lw_fail(err, LW_E_INPUT, "%d pads for %d dimensions, mode %s", n, count, mode);
+         reflect = strcmp(mode, "reflect") == 0, wrap = strcmp(mode, "wrap") == 0;
+    if (n != 2 * count)
+        return lw_fail(err, LW_E_INPUT, "%d pads for %d dimensions", n, count);
+    if (!constant && !edge && !reflect && !wrap)
+        return lw_fail(err, LW_E_INPUT, "mode %s is not supported", mode);
     if (fill && (fill->dtype != x->dtype || fill->count != 1))
         return lw_fail(err, LW_E_INPUT, "the padding value must be one number of the input's type");
     for (int i = 0; i < count; i++) {
@@ -585,6 +587,8 @@ static lw_status run_pad(const lw_op_call *c, lw_error *err)
                 inside = !constant;
                 if (edge)
                     from = from < 0 ? 0 : d - 1;
+                else if (wrap)
+                    from = ((from % d) + d) % d;
                 else if (reflect && d > 1) {
                     int64_t period = 2 * (d - 1);
                     from = ((from % period) + period) % period;

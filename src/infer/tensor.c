@@ -71,6 +71,7 @@ lw_status lw_tensor_view(lw_tensor **out, const lw_tensor *of, int rank, const i
     lw_tensor *t = make(of->buffer, of->dtype, rank, dim, count);
     if (!t)
         return lw_fail_memory(err, sizeof *t);
+    t->bits = of->bits;
     of->buffer->references++;
     *out = t;
     return LW_OK;
@@ -177,6 +178,15 @@ void lw_dtype_range(lw_dtype dtype, int32_t *low, int32_t *high)
     int bits = 8 * (int)lw_dtype_size(dtype);
     *low = is_signed ? -(1 << (bits - 1)) : 0;
     *high = (1 << (is_signed ? bits - 1 : bits)) - 1;
+}
+
+void lw_tensor_range(const lw_tensor *t, int32_t *low, int32_t *high)
+{
+    lw_dtype_range(t->dtype, low, high);
+    if (t->bits) {
+        *low = *low < 0 ? -(1 << (t->bits - 1)) : 0;
+        *high = (1 << (*low < 0 ? t->bits - 1 : t->bits)) - 1;
+    }
 }
 
 bool lw_dtype_is_quantized(lw_dtype dtype)

@@ -28,6 +28,7 @@ typedef struct lw_tensor {
     void *data;    /* = buffer->data */
     lw_buffer *buffer;
     int64_t references;
+    int bits; /* 4: elements of int4 or uint4, one to a byte of an 8-bit type; 0: as many as the type has */
 } lw_tensor;
 
 /* A tensor with uninitialised elements. LW_E_NOMEM; LW_E_RANGE: more elements than memory addresses. */
@@ -55,8 +56,9 @@ int64_t lw_tensor_span(const lw_tensor *t, int from, int to);
 double lw_tensor_number(const lw_tensor *t, int64_t i);
 int64_t lw_tensor_integer(const lw_tensor *t, int64_t i); /* integer dtypes and bool */
 
-/* Range of an 8- or 16-bit integer dtype. */
+/* Range of an 8- or 16-bit integer dtype, and that of a tensor with its bits. */
 void lw_dtype_range(lw_dtype dtype, int32_t *low, int32_t *high);
+void lw_tensor_range(const lw_tensor *t, int32_t *low, int32_t *high);
 bool lw_dtype_is_quantized(lw_dtype dtype); /* int8, uint8, int16, uint16 */
 
 #ifdef __cplusplus
