@@ -86,7 +86,7 @@ int cmd_infer(int argc, char **argv)
         return code;
     lw_error err = {0};
     if (describe)
-        return cli_end(&run, lw_network_describe(run.inputs[0], print_line, NULL, &err), &err);
+        return cli_end(&run, lw_network_describe(run.inputs[0], run.backend, print_line, NULL, &err), &err);
     if (reads.n && (!job.encoding || dump))
         return cli_usage_error(&run, !job.encoding ? "--reads needs --encode, such as --encode onehot:ACGT"
                                                    : "--dump-nodes goes with tensors, not with --reads");

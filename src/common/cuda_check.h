@@ -1,4 +1,4 @@
-/* cuda_check.h - CUDA calls whose failures become one line and LW_E_DEVICE; kernel launches. For .cu files.
+/* cuda_check.h - CUDA calls whose failures become one line and LW_E_DEVICE; kernel launches (in .cu files).
  */
 #ifndef LW_CUDA_CHECK_H
 #define LW_CUDA_CHECK_H
@@ -38,6 +38,7 @@ static inline lw_status lw_cuda_fail(lw_error *err, cudaError_t code, const char
         }                                                                                                    \
     } while (0)
 
+#ifdef __cplusplus
 /* Launches a kernel that takes one struct of arguments by value. */
 template <typename Args>
 static inline cudaError_t lw_launch(void (*kernel)(Args), dim3 grid, unsigned threads, size_t shared_bytes,
@@ -46,5 +47,7 @@ static inline cudaError_t lw_launch(void (*kernel)(Args), dim3 grid, unsigned th
     void *list[1] = {&args};
     return cudaLaunchKernel((const void *)kernel, grid, dim3(threads), list, shared_bytes, stream);
 }
+
+#endif
 
 #endif

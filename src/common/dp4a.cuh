@@ -93,6 +93,23 @@ LW_HD int32_t lw_dp4a_us(uint32_t a, uint32_t b, int32_t c)
 #endif
 }
 
+/* The same without the instruction, on the device too: the bytes pass through registers of their own, so that
+ * the compiler does not join the multiply-adds into one IDP.4A (the portable form it does join). */
+LW_HD int32_t lw_dp4a_ss_apart(uint32_t a, uint32_t b, int32_t c)
+{
+#if defined(__CUDA_ARCH__)
+    for (int i = 0; i < 4; i++) {
+        int32_t x = lw_byte_s(a, i), y = lw_byte_s(b, i);
+        asm("" : "+r"(x));
+        asm("" : "+r"(y));
+        c += x * y;
+    }
+    return c;
+#else
+    return lw_dp4a_ss_portable(a, b, c);
+#endif
+}
+
 LW_HD int32_t lw_dp2a_lo_ss(uint32_t a, uint32_t b, int32_t c)
 {
 #if LW_HAVE_DP4A

@@ -9,8 +9,8 @@
 #define LW_MINPLUS_CUH
 
 #include <stdint.h>
-#include <cuda_pipeline_primitives.h>
 #include "common/dpx.cuh"
+#include "common/shared.cuh"
 
 /* How words are added and compared. A word holds one number, with LW_STEP_U16X2 two. */
 enum {
@@ -66,24 +66,6 @@ LW_STEP_FN double lw_minplus2(double c, double a0, double b0, double a1, double 
     double s0 = a0 + b0, s1 = a1 + b1;
     c = s0 < c ? s0 : c;
     return s1 < c ? s1 : c;
-}
-
-/* 16 bytes from global to shared memory, behind the thread's back where the chip can (8.0 and later). Copies
- * are counted in groups: lw_copy_close() ends one, lw_copy_wait<N>() waits until at most the last N
- * groups of this thread are under way. */
-static __device__ __forceinline__ void lw_copy16(void *shared, const void *global)
-{
-    __pipeline_memcpy_async(shared, global, 16);
-}
-
-static __device__ __forceinline__ void lw_copy_close(void)
-{
-    __pipeline_commit();
-}
-
-template <int N> static __device__ __forceinline__ void lw_copy_wait(void)
-{
-    __pipeline_wait_prior(N);
 }
 
 /* The same value, of which the compiler knows nothing: what was computed from it before is computed anew

@@ -9,10 +9,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "lanewise/status.h"
-#include "common/outfile.h"
 
 #ifdef __cplusplus
 extern "C" {
+typedef struct lw_outfile lw_outfile; /* outfile.h has C's atomics */
+#else
+#include "common/outfile.h"
 #endif
 
 typedef enum lw_dtype {

@@ -8,6 +8,7 @@
 #include "common/warp.cuh"
 
 #ifdef __CUDACC__
+#include <cuda_pipeline_primitives.h>
 
 LW_DEVICE uint32_t lw_shared_address(const void *shared)
 {
@@ -22,6 +23,24 @@ LW_DEVICE uint4 lw_shared_load4(uint32_t address)
                  : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
                  : "r"(address));
     return v;
+}
+
+/* 16 bytes from global to shared memory, behind the thread's back where the chip can (8.0 and later). Copies
+ * are counted in groups: lw_copy_close() ends one, lw_copy_wait<N>() waits until at most the last N
+ * groups of this thread are under way. */
+LW_DEVICE void lw_copy16(void *shared, const void *global)
+{
+    __pipeline_memcpy_async(shared, global, 16);
+}
+
+LW_DEVICE void lw_copy_close(void)
+{
+    __pipeline_commit();
+}
+
+template <int N> LW_DEVICE void lw_copy_wait(void)
+{
+    __pipeline_wait_prior(N);
 }
 
 #endif

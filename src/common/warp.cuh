@@ -33,6 +33,12 @@ LW_DEVICE uint32_t lw_opaque(uint32_t value)
     return value;
 }
 
+/* 16 bytes, aligned, read once: past the first-level cache, first to leave the second. */
+LW_DEVICE uint4 lw_stream_load4(const void *global)
+{
+    return __ldcs((const uint4 *)global);
+}
+
 /* Participation mask of the `width` neighbouring lanes that hold `lane`. */
 LW_DEVICE uint32_t lw_group_mask(int width, int lane)
 {

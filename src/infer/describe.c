@@ -54,11 +54,26 @@ static void trace(lw_network *n, lw_tensor **values, lw_error *stopped_by)
     }
 }
 
-lw_status lw_network_describe(const char *path, void (*line)(void *user, const char *text), void *user,
-                              lw_error *err)
+/* Which kernel of a row that runs whole nodes gets this one; NULL: none. */
+static const char *kernel_of(const lw_infer_backend *row, const lw_node *node, lw_tensor *const *values)
+{
+    enum { MOST = 16 };
+    lw_tensor *in[MOST] = {NULL};
+    if (!row->kernel || !node->impl)
+        return NULL;
+    lw_op_call call = {.node = node, .in = in, .n_in = node->n_in < MOST ? node->n_in : MOST};
+    for (int k = 0; k < call.n_in; k++)
+        in[k] = node->in[k] < 0 ? NULL : values[node->in[k]];
+    return row->kernel(row, &call);
+}
+
+lw_status lw_network_describe(const char *path, const char *backend,
+                              void (*line)(void *user, const char *text), void *user, lw_error *err)
 {
     lw_network n = {.backend = &lw_infer_scalar};
-    char text[1024], shape[300];
+    const lw_infer_backend *row;
+    char text[1024], shape[300], kernel[64];
+    LW_TRY(lw_infer_backend_choose(&row, backend, NULL, err));
     LW_TRY(lw_model_read(&n.model, path, err));
     const lw_model *m = n.model;
     lw_tensor **values = calloc((size_t)m->n_values + 1, sizeof *values);
@@ -88,9 +103,16 @@ lw_status lw_network_describe(const char *path, void (*line)(void *user, const c
         const lw_node *node = &m->nodes[i];
         int first = node->n_out > 0 ? node->out[0] : -1;
         const lw_tensor *made = first >= 0 ? values[first] : NULL;
+        const char *own = kernel_of(row, node, values);
+        if (!node->impl || own || !row->kernel)
+            snprintf(kernel, sizeof kernel, "%s",
+                     own          ? own
+                     : node->impl ? node->impl->kernel
+                                  : "NOT SUPPORTED");
+        else
+            snprintf(kernel, sizeof kernel, "%s (cpu)", node->impl->kernel);
         snprintf(text, sizeof text, "%5d  %s%s%s  %s  %s  -> %s", i, node->domain, *node->domain ? "." : "",
-                 node->op, node->name, node->impl ? node->impl->kernel : "NOT SUPPORTED",
-                 made ? lw_tensor_text(made, shape, sizeof shape) : "?");
+                 node->op, node->name, kernel, made ? lw_tensor_text(made, shape, sizeof shape) : "?");
         line(user, text);
         unsupported += !node->impl;
     }

@@ -71,9 +71,14 @@ typedef struct lw_conv {
     void *y; /* for each image o x product of out */
 } lw_conv;
 
+struct lw_node;
+struct lw_op_call;
+struct lw_tensor;
+
 typedef struct lw_infer_backend lw_infer_backend;
 struct lw_infer_backend {
     lw_backend base;
+    /* --- rows that work in host memory --- */
     lw_status (*gemm)(lw_pool *pool, const lw_gemm *g, lw_error *err);
     lw_status (*conv)(lw_pool *pool, const lw_conv *v, lw_error *err);
     /* y = softmax(x) over each of `rows` rows of `n` contiguous floats. */
@@ -83,11 +88,23 @@ struct lw_infer_backend {
     lw_status (*layer_norm)(lw_pool *pool, int64_t rows, int64_t n, const float *x, const float *scale,
                             const float *bias, float epsilon, float *y, float *mean, float *inverse_deviation,
                             lw_error *err);
+    /* --- rows that run whole nodes in memory of their own; a context is one queue of work --- */
+    lw_status (*open)(const lw_infer_backend *self, void **context, const lw_host *host, lw_error *err);
+    void (*close)(void *context); /* after all its tensors are released */
+    /* Runs the node and sets *done, or leaves it to the CPU row. It may go on running after the return. */
+    lw_status (*node)(void *context, const struct lw_op_call *call, bool *done, lw_error *err);
+    /* Brings a tensor's elements to the host. */
+    lw_status (*fetch)(void *context, struct lw_tensor *t, lw_error *err);
+    lw_status (*wait)(void *context, lw_error *err); /* for all work */
+    /* Which kernel such a node gets, for --describe; NULL: it is left to the CPU row. in: its inputs as far
+     * as they are known (NULL where not). */
+    const char *(*kernel)(const lw_infer_backend *self, const struct lw_op_call *call);
 };
 
 extern const lw_infer_backend *const lw_infer_backends[];
 extern const int lw_infer_backend_count;
-extern const lw_infer_backend lw_infer_scalar, lw_infer_cpu;
+extern const lw_infer_backend lw_infer_scalar, lw_infer_cpu, lw_infer_cuda_tensor, lw_infer_cuda_dp4a,
+    lw_infer_cuda_int;
 
 #ifdef __cplusplus
 }

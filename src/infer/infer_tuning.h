@@ -35,4 +35,34 @@ enum { LW_CPU_GEMM_FINISH = 256 };
  * a 512 KiB second-level cache. */
 enum { LW_CPU_CONV_POSITIONS = 512 };
 
+/* ---- CUDA ---- */
+
+/* Threads of a block of the product for few rows. */
+enum { LW_CUDA_FEW_THREADS = 256, LW_CUDA_FEW_BLOCKS = 4 };
+/* Columns a warp takes at a time, loads of each before it computes; for 1, 4 and 8 rows. */
+#define LW_CUDA_FEW_1 1, 4
+#define LW_CUDA_FEW_4 2, 2
+#define LW_CUDA_FEW_8 4, 1
+/* Bytes of depth of 8 rows in shared memory at a time. */
+#define LW_CUDA_FEW_CHUNK_8 4096
+
+/* Tiles of dot products: warps down and across, rows and columns of a lane, stages, blocks that shall be
+ * resident on a multiprocessor. */
+#define LW_CUDA_DOT_LARGE 4, 2, 8, 8, 3, 2
+#define LW_CUDA_DOT_SMALL 2, 2, 4, 4, 4, 4
+
+/* Tiles of tensor cores: warps down and across, 16-row and 8-column products of a warp, stages, blocks that
+ * shall be resident. */
+#define LW_CUDA_TENSOR_LARGE 2, 4, 4, 8, 4, 1
+#define LW_CUDA_TENSOR_MIDDLE 2, 2, 2, 8, 4, 2
+#define LW_CUDA_TENSOR_SMALL 1, 4, 2, 2, 6, 2
+
+/* Products of at least so many rows and multiply-adds go to cuBLASLt, where it is installed. */
+#define LW_CUDA_LT_ROWS 256
+#define LW_CUDA_LT_WORK (INT64_C(1) << 32)
+
+/* Softmax and layer norm: threads of a block, 16-byte loads of a thread; rows up to LW_CUDA_SHORT_ROW get one
+ * warp each. */
+enum { LW_CUDA_ROW_THREADS = 128, LW_CUDA_ROW_FOURS = 8, LW_CUDA_SHORT_ROW = 512 };
+
 #endif

@@ -464,9 +464,9 @@ static lw_status times(lw_network *n, lw_tensor *x, lw_tensor **y, lw_error *err
                     .n_in = 2,
                     .n_out = 1};
     lw_tensor *in[2] = {x, *y}, *out[1] = {NULL};
-    lw_op_call call = {
-        .node = &node, .in = in, .n_in = 2, .out = out, .n_out = 1, .backend = n->backend, .pool = n->pool};
-    LW_TRY(lw_op_find("", "Mul", 17)->run(&call, err));
+    lw_op_call call = {.node = &node, .in = in, .n_in = 2, .out = out, .n_out = 1};
+    node.impl = lw_op_find("", "Mul", 17);
+    LW_TRY(lw_network_run_call(n, &call, err));
     lw_tensor_release(*y);
     *y = out[0];
     return LW_OK;
@@ -492,6 +492,7 @@ lw_status lw_layer_run_files(const lw_layer_job *job, double *seconds, struct lw
     node.impl = lw_op_find(k->domain, k->op, k->opset);
     LW_TRY_END(lw_infer_backend_choose(&n.backend, job->backend, host, err));
     LW_TRY_END(lw_pool_open(&n.pool, job->threads, err));
+    LW_TRY_END(lw_network_attach(&n, err));
     LW_TRY_END(settings_of(&node, k, job, err));
     LW_TRY_END(inputs_of(k, job, in, err));
     if (k->spatial && in[0]->rank != 2 + k->spatial) {
@@ -502,18 +503,14 @@ lw_status lw_layer_run_files(const lw_layer_job *job, double *seconds, struct lw
     for (int i = 0; i < node.n_in; i++)
         if (in[i])
             lw_say(host, LW_SAY_INFO, "%s: %s", k->inputs[i].name, lw_tensor_text(in[i], text, sizeof text));
-    lw_op_call call = {.node = &node,
-                       .in = in,
-                       .n_in = node.n_in,
-                       .out = out,
-                       .n_out = 1,
-                       .backend = n.backend,
-                       .pool = n.pool};
+    lw_op_call call = {.node = &node, .in = in, .n_in = node.n_in, .out = out, .n_out = 1};
     lw_error inner = {0};
     double start = now();
-    status = node.impl->run(&call, &inner);
+    status = lw_network_run_call(&n, &call, &inner);
     if (status == LW_OK && k->times_input)
         status = times(&n, in[0], &out[0], &inner);
+    if (status == LW_OK)
+        status = lw_network_fetch(&n, out[0], &inner);
     if (seconds)
         *seconds = now() - start;
     if (status != LW_OK) {
@@ -529,6 +526,7 @@ end:
     for (int i = 0; i < node.n_attrs; i++)
         lw_attr_free(&node.attrs[i]);
     free(node.attrs);
+    lw_network_detach(&n);
     lw_pool_close(n.pool);
     return status;
 }

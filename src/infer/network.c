@@ -11,7 +11,8 @@
 
 #include "common/fail.h"
 
-const lw_infer_backend *const lw_infer_backends[] = {&lw_infer_scalar, &lw_infer_cpu};
+const lw_infer_backend *const lw_infer_backends[] = {&lw_infer_scalar, &lw_infer_cpu, &lw_infer_cuda_tensor,
+                                                     &lw_infer_cuda_dp4a, &lw_infer_cuda_int};
 const int lw_infer_backend_count = (int)(sizeof lw_infer_backends / sizeof *lw_infer_backends);
 
 int lw_infer_backend_list(int device, lw_backend_info *out, int capacity)
@@ -56,6 +57,38 @@ static lw_status unsupported(const lw_model *m, const lw_node *node, lw_error *e
         m->path, node->name, node->op, domain, node->opset);
 }
 
+lw_status lw_network_attach(lw_network *n, lw_error *err)
+{
+    return n->backend->open ? n->backend->open(n->backend, &n->context, n->host, err) : LW_OK;
+}
+
+void lw_network_detach(lw_network *n)
+{
+    if (n->context)
+        n->backend->close(n->context);
+    n->context = NULL;
+}
+
+lw_status lw_network_fetch(const lw_network *n, lw_tensor *t, lw_error *err)
+{
+    return t->data ? LW_OK : n->backend->fetch(n->context, t, err);
+}
+
+lw_status lw_network_run_call(const lw_network *n, lw_op_call *call, lw_error *err)
+{
+    bool done = false;
+    call->backend = n->backend->open ? &lw_infer_cpu : n->backend;
+    call->pool = n->pool;
+    if (n->context)
+        LW_TRY(n->backend->node(n->context, call, &done, err));
+    if (done)
+        return LW_OK;
+    for (int k = 0; k < call->n_in; k++) /* a view needs the shape of its first input only */
+        if (call->in[k] && !(k == 0 && strcmp(call->node->impl->kernel, "view") == 0))
+            LW_TRY(lw_network_fetch(n, call->in[k], err));
+    return call->node->impl->run(call, err);
+}
+
 lw_status lw_network_run_node(const lw_network *n, int i, lw_tensor **values, lw_error *err)
 {
     const lw_node *node = &n->model->nodes[i];
@@ -86,13 +119,11 @@ lw_status lw_network_run_node(const lw_network *n, int i, lw_tensor **values, lw
                        .n_in = node->n_in,
                        .out = out,
                        .n_out = node->n_out,
-                       .backend = n->backend,
-                       .pool = n->pool,
                        .keeper = &n->model->nodes[i].keeper};
     for (int k = 0; k < node->n_in && k < 64; k++)
         if (node->in[k] >= 0 && n->model->values[node->in[k]].constant)
             call.constant |= (uint64_t)1 << k;
-    status = node->impl->run(&call, &inner);
+    status = lw_network_run_call(n, &call, &inner);
     for (int k = 0; k < node->n_out; k++) {
         int v = node->out[k];
         if (status == LW_OK && v >= 0 && !out[k]) {
@@ -172,6 +203,7 @@ lw_status lw_network_open(lw_network **out, const char *path, const char *backen
         }
     LW_TRY_END(lw_pool_open(&n->pool, threads, err));
     LW_TRY_END(fold_constants(n, err));
+    LW_TRY_END(lw_network_attach(n, err));
     *out = n;
     return LW_OK;
 end:
@@ -184,6 +216,7 @@ void lw_network_close(lw_network *network)
     if (!network)
         return;
     lw_model_free(network->model);
+    lw_network_detach(network);
     lw_pool_close(network->pool);
     free(network);
 }
@@ -266,8 +299,10 @@ lw_status lw_network_run(const lw_network *n, lw_tensor *const *inputs, lw_tenso
         }
         LW_TRY_END(lw_network_run_node(n, i, values, err));
         for (int k = 0; k < node->n_out && seen; k++)
-            if (node->out[k] >= 0)
+            if (node->out[k] >= 0) {
+                LW_TRY_END(lw_network_fetch(n, values[node->out[k]], err));
                 LW_TRY_END(seen(user, node->out[k], values[node->out[k]], err));
+            }
         for (int k = 0; k < node->n_in + node->n_out; k++) { /* what nobody reads any more */
             int v = k < node->n_in ? node->in[k] : node->out[k - node->n_in];
             if (v >= 0 && values[v] && !m->values[v].is_output && m->values[v].last_use <= i) {
@@ -276,8 +311,10 @@ lw_status lw_network_run(const lw_network *n, lw_tensor *const *inputs, lw_tenso
             }
         }
     }
-    for (int i = 0; i < m->n_outputs; i++)
+    for (int i = 0; i < m->n_outputs; i++) {
+        LW_TRY_END(lw_network_fetch(n, values[m->outputs[i]], err));
         outputs[i] = lw_tensor_retain(values[m->outputs[i]]);
+    }
 end:
     for (int v = 0; v < m->n_values; v++)
         lw_tensor_release(values[v]);

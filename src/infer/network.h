@@ -8,6 +8,7 @@
 struct lw_network {
     lw_model *model;
     const lw_infer_backend *backend;
+    void *context; /* of a backend that runs whole nodes; else NULL */
     lw_pool *pool;
     const lw_host *host;
 };
@@ -15,6 +16,16 @@ struct lw_network {
 /* The row that NAME (NULL: auto) stands for. */
 lw_status lw_infer_backend_choose(const lw_infer_backend **out, const char *name, const lw_host *host,
                                   lw_error *err);
+
+/* Opens the backend's context, where it has one; before the first node that it shall run. */
+lw_status lw_network_attach(lw_network *network, lw_error *err);
+void lw_network_detach(lw_network *network);
+
+/* Runs one operator: on the device if its backend can, else on the host, where the inputs are brought first.
+ * Sets call->backend and call->pool. */
+lw_status lw_network_run_call(const lw_network *network, lw_op_call *call, lw_error *err);
+/* Makes t's elements readable by the host. */
+lw_status lw_network_fetch(const lw_network *network, lw_tensor *t, lw_error *err);
 
 /* Runs node `i` on values[] (model->n_values tensors, NULL where unknown) and stores what it makes there. */
 lw_status lw_network_run_node(const lw_network *network, int i, lw_tensor **values, lw_error *err);

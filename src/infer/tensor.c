@@ -39,26 +39,44 @@ static lw_tensor *make(lw_buffer *buffer, lw_dtype dtype, int rank, const int64_
     return t;
 }
 
-lw_status lw_tensor_new(lw_tensor **out, lw_dtype dtype, int rank, const int64_t *dim, lw_error *err)
+lw_status lw_tensor_new_elsewhere(lw_tensor **out, lw_dtype dtype, int rank, const int64_t *dim,
+                                  lw_error *err)
 {
     int64_t count;
     LW_TRY(shape_count(rank, dim, lw_dtype_size(dtype), &count, err));
-    size_t bytes = (size_t)count * (size_t)lw_dtype_size(dtype);
+    int64_t bytes = count * lw_dtype_size(dtype);
     lw_buffer *buffer = malloc(sizeof *buffer);
-    /* 64-byte alignment for vector loads; a round size, as aligned_alloc asks */
-    void *data = aligned_alloc(64, (bytes + 127) & ~(size_t)63);
     lw_tensor *t = NULL;
-    if (buffer && data) {
-        *buffer = (lw_buffer){.references = 1, .bytes = (int64_t)bytes, .data = data};
+    if (buffer) {
+        *buffer = (lw_buffer){.references = 1, .bytes = bytes};
         t = make(buffer, dtype, rank, dim, count);
     }
     if (!t) {
         free(buffer);
-        free(data);
-        return lw_fail_memory(err, bytes);
+        return lw_fail_memory(err, sizeof *t);
     }
     *out = t;
     return LW_OK;
+}
+
+lw_status lw_tensor_allocate(lw_tensor *t, lw_error *err)
+{
+    /* 64-byte alignment for vector loads; a round size, as aligned_alloc asks */
+    if (!t->buffer->data)
+        t->buffer->data = aligned_alloc(64, ((size_t)t->buffer->bytes + 127) & ~(size_t)63);
+    t->data = t->buffer->data;
+    return t->data ? LW_OK : lw_fail_memory(err, (size_t)t->buffer->bytes);
+}
+
+lw_status lw_tensor_new(lw_tensor **out, lw_dtype dtype, int rank, const int64_t *dim, lw_error *err)
+{
+    LW_TRY(lw_tensor_new_elsewhere(out, dtype, rank, dim, err));
+    lw_status status = lw_tensor_allocate(*out, err);
+    if (status != LW_OK) {
+        lw_tensor_release(*out);
+        *out = NULL;
+    }
+    return status;
 }
 
 lw_status lw_tensor_view(lw_tensor **out, const lw_tensor *of, int rank, const int64_t *dim, lw_error *err)
@@ -88,6 +106,8 @@ void lw_tensor_release(lw_tensor *t)
     if (!t || --t->references > 0)
         return;
     if (--t->buffer->references == 0) {
+        if (t->buffer->device)
+            t->buffer->device->release(t->buffer->device);
         free(t->buffer->data);
         free(t->buffer);
     }

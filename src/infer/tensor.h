@@ -13,11 +13,19 @@ extern "C" {
 
 enum { LW_MAX_RANK = LW_NPY_DIMS };
 
-/* Memory that several tensors may share (a reshape shares its input's). Counted by one thread at a time. */
+/* What a backend with memory of its own keeps of a buffer. It goes with the buffer. */
+typedef struct lw_device_copy lw_device_copy;
+struct lw_device_copy {
+    void (*release)(lw_device_copy *copy);
+};
+
+/* Memory that several tensors may share (a reshape shares its input's). Counted by one thread at a time.
+ * Elements are written once, by who makes the tensor, so that all copies stay equal. */
 typedef struct lw_buffer {
     int64_t references;
     int64_t bytes;
-    void *data;
+    void *data;             /* NULL: not in host memory yet */
+    lw_device_copy *device; /* NULL: in host memory alone */
 } lw_buffer;
 
 typedef struct lw_tensor {
@@ -25,7 +33,7 @@ typedef struct lw_tensor {
     int rank; /* 0: a scalar */
     int64_t dim[LW_MAX_RANK];
     int64_t count; /* product of dim */
-    void *data;    /* = buffer->data */
+    void *data;    /* = buffer->data, once that is there */
     lw_buffer *buffer;
     int64_t references;
     int bits; /* 4: elements of int4 or uint4, one to a byte of an 8-bit type; 0: as many as the type has */
@@ -33,6 +41,10 @@ typedef struct lw_tensor {
 
 /* A tensor with uninitialised elements. LW_E_NOMEM; LW_E_RANGE: more elements than memory addresses. */
 lw_status lw_tensor_new(lw_tensor **out, lw_dtype dtype, int rank, const int64_t *dim, lw_error *err);
+/* The same without host memory, for elements that a device makes; and the host memory for them. */
+lw_status lw_tensor_new_elsewhere(lw_tensor **out, lw_dtype dtype, int rank, const int64_t *dim,
+                                  lw_error *err);
+lw_status lw_tensor_allocate(lw_tensor *t, lw_error *err);
 /* Another shape over the same memory; `count` must agree. */
 lw_status lw_tensor_view(lw_tensor **out, const lw_tensor *of, int rank, const int64_t *dim, lw_error *err);
 lw_tensor *lw_tensor_retain(lw_tensor *t);
