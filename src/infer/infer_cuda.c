@@ -145,8 +145,6 @@ static lw_status device_open(infer_cuda *x, lw_error *err)
         LW_CUDA_TRY(err, "opening the device",
                     cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep));
     }
-    if (x->policy == LW_CUDA_TENSOR)
-        x->lt = lw_lt_open();
     return LW_OK;
 }
 

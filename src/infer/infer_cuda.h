@@ -27,7 +27,8 @@ typedef struct infer_cuda {
     int64_t shared_bytes; /* most that a block may have */
     bool pooled;          /* the device hands out memory in stream order */
     cudaStream_t stream;
-    struct lw_lt *lt; /* NULL: no cuBLASLt */
+    struct lw_lt *lt; /* opened with the first product that it might do */
+    bool lt_sought;
     const lw_host *host;
 } infer_cuda;
 
@@ -140,7 +141,7 @@ const char *lw_cuda_multiply_kernel(int policy, int64_t m);
 lw_status lw_cuda_finish(infer_cuda *x, const lw_cuda_product *p, const int32_t *sums, lw_error *err);
 
 /* cuBLASLt: sums (m x n) of signed bytes; a is m x k with pitch lda. *done stays false where it cannot. */
-struct lw_lt *lw_lt_open(void);
+bool lw_lt_usable(infer_cuda *x);
 void lw_lt_close(struct lw_lt *lt);
 lw_status lw_lt_product(infer_cuda *x, int64_t m, int64_t n, int64_t k, const uint8_t *a, int64_t lda,
                         const uint8_t *b, int64_t ldb, int32_t *sums, bool *done, lw_error *err);

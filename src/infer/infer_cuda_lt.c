@@ -1,6 +1,6 @@
-/* infer_cuda_lt.c - the int8 product of NVIDIA's cuBLASLt, looked up when a context opens: a machine without
- * the library loses nothing but speed. The few constants and the result's layout below are those of its
- * documented interface (CUDA 11 and later). */
+/* infer_cuda_lt.c - the int8 product of NVIDIA's cuBLASLt, looked up when it is first wanted: a machine
+ * without the library loses nothing but speed. The few constants and the result's layout below are those of
+ * its documented interface (CUDA 11 and later). */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +63,7 @@ static bool look_up(struct lw_lt *lt, const char *name, void *function)
     return symbol != NULL;
 }
 
-struct lw_lt *lw_lt_open(void)
+static struct lw_lt *lt_open(void)
 {
     static const char *const names[] = {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so",
                                         "/usr/local/cuda/lib64/libcublasLt.so"};
@@ -89,6 +89,14 @@ struct lw_lt *lw_lt_open(void)
         return NULL;
     }
     return lt;
+}
+
+bool lw_lt_usable(infer_cuda *x)
+{
+    if (!x->lt_sought)
+        x->lt = lt_open();
+    x->lt_sought = true;
+    return x->lt != NULL;
 }
 
 static void plan_free(const struct lw_lt *lt, plan *p)

@@ -81,8 +81,8 @@ extern "C" lw_status lw_cuda_multiply(infer_cuda *x, const lw_cuda_product *p, l
     if (x->policy != LW_CUDA_TENSOR)
         return lw_cuda_dot_tiles(x, p, err);
     /* cuBLASLt takes signed bytes and gives sums */
-    if (x->lt && p->flip == 0 && p->batches == 1 && !p->patches.offset && !p->positions &&
-        p->m >= LW_CUDA_LT_ROWS && (int64_t)p->m * p->n * p->k >= LW_CUDA_LT_WORK) {
+    if (p->flip == 0 && p->batches == 1 && !p->patches.offset && !p->positions && p->m >= LW_CUDA_LT_ROWS &&
+        (int64_t)p->m * p->n * p->k >= LW_CUDA_LT_WORK) {
         void *sums;
         bool done = false;
         LW_TRY(lw_cuda_allocate(x, &sums, (int64_t)p->m * p->n * 4, err));
