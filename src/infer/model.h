@@ -11,6 +11,7 @@ typedef enum lw_attr_kind {
     LW_ATTR_TENSOR,
     LW_ATTR_INTS,
     LW_ATTR_FLOATS,
+    LW_ATTR_STRINGS, /* s: n texts, one behind the other */
     LW_ATTR_OTHER
 } lw_attr_kind;
 
@@ -23,7 +24,7 @@ typedef struct lw_attr {
     lw_tensor *t;
     int64_t *ints;
     float *floats;
-    int64_t n; /* of ints or floats */
+    int64_t n; /* of ints, floats or strings */
 } lw_attr;
 
 /* A dimension that is known only when the model runs. */

@@ -447,8 +447,21 @@ static lw_status read_attr(builder *b, lw_attr *a, const Onnx__AttributeProto *p
             return lw_fail_memory(err, p->n_floats * sizeof *a->floats);
         copy_bytes(a->floats, p->floats, p->n_floats * sizeof *a->floats);
         return LW_OK;
+    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRINGS: { /* one after the other, each with its NUL */
+        size_t size = 1;
+        for (size_t i = 0; i < p->n_strings; i++)
+            size += p->strings[i].len + 1;
+        a->kind = LW_ATTR_STRINGS;
+        a->s = calloc(1, size);
+        if (!a->s)
+            return lw_fail_memory(err, size);
+        for (size_t i = 0, at = 0; i < p->n_strings; at += p->strings[i++].len + 1)
+            copy_bytes(a->s + at, p->strings[i].data, p->strings[i].len);
+        a->n = (int64_t)p->n_strings;
+        return LW_OK;
+    }
     default:
-        a->kind = LW_ATTR_OTHER; /* subgraphs, strings, sparse tensors: no operator here takes them */
+        a->kind = LW_ATTR_OTHER; /* subgraphs, sparse tensors: no operator here takes them */
         return LW_OK;
     }
 }

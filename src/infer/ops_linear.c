@@ -11,23 +11,12 @@
 
 /* ---- products ------------------------------------------------------------------------------------ */
 
-/* c = alpha * op(a) * op(b) (+ c when `accumulate`), rows spread over the pool. Strides are in floats. */
-typedef struct float_gemm {
-    int64_t m, n, k;
-    const float *a, *b;
-    int64_t a_row, a_column, b_row, b_column;
-    float *c;
-    int64_t ldc;
-    float alpha;
-    bool accumulate;
-} float_gemm;
-
 enum { ROWS_A_TASK = 8 };
 
 static lw_status gemm_rows(void *arg, int64_t task, int worker, lw_error *err)
 {
     (void)worker, (void)err;
-    const float_gemm *g = arg;
+    const lw_float_gemm *g = arg;
     int64_t last = (task + 1) * ROWS_A_TASK < g->m ? (task + 1) * ROWS_A_TASK : g->m;
     for (int64_t i = task * ROWS_A_TASK; i < last; i++) {
         float *c = g->c + i * g->ldc;
@@ -52,7 +41,7 @@ static lw_status gemm_rows(void *arg, int64_t task, int worker, lw_error *err)
     return LW_OK;
 }
 
-static lw_status float_product(lw_pool *pool, float_gemm *g, lw_error *err)
+lw_status lw_float_product(lw_pool *pool, lw_float_gemm *g, lw_error *err)
 {
     int64_t tasks = (g->m + ROWS_A_TASK - 1) / ROWS_A_TASK;
     /* small products are not worth a dispatch */
@@ -81,19 +70,19 @@ static lw_status matmul(const lw_op_call *c, const lw_tensor *a, bool transpose_
     for (int64_t batch = 0; batch < p.batches; batch++) {
         int64_t at_a, at_b;
         lw_product_offsets(&p, batch, &at_a, &at_b);
-        float_gemm g = {.m = p.m,
-                        .n = p.n,
-                        .k = p.k,
-                        .a = (const float *)a->data + at_a * p.m * p.k,
-                        .b = (const float *)b->data + at_b * p.k * p.n,
-                        .a_row = transpose_a ? 1 : p.k,
-                        .a_column = transpose_a ? p.m : 1,
-                        .b_row = transpose_b ? 1 : p.n,
-                        .b_column = transpose_b ? p.k : 1,
-                        .c = (float *)c->out[0]->data + batch * p.m * p.n,
-                        .ldc = p.n,
-                        .alpha = alpha};
-        LW_TRY(float_product(c->pool, &g, err));
+        lw_float_gemm g = {.m = p.m,
+                           .n = p.n,
+                           .k = p.k,
+                           .a = (const float *)a->data + at_a * p.m * p.k,
+                           .b = (const float *)b->data + at_b * p.k * p.n,
+                           .a_row = transpose_a ? 1 : p.k,
+                           .a_column = transpose_a ? p.m : 1,
+                           .b_row = transpose_b ? 1 : p.n,
+                           .b_column = transpose_b ? p.k : 1,
+                           .c = (float *)c->out[0]->data + batch * p.m * p.n,
+                           .ldc = p.n,
+                           .alpha = alpha};
+        LW_TRY(lw_float_product(c->pool, &g, err));
     }
     return LW_OK;
 }
@@ -191,20 +180,20 @@ static lw_status run_conv(const lw_op_call *c, lw_error *err)
             for (int64_t o = 0; o < out; o++)
                 for (int64_t i = 0; i < w.out_count; i++)
                     y[o * w.out_count + i] = bias ? ((const float *)bias->data)[g * out + o] : 0;
-            float_gemm product = {.m = out,
-                                  .n = w.out_count,
-                                  .k = patch,
-                                  .a = (const float *)weight->data + g * out * patch,
-                                  .a_row = patch,
-                                  .a_column = 1,
-                                  .b = columns,
-                                  .b_row = w.out_count,
-                                  .b_column = 1,
-                                  .c = y,
-                                  .ldc = w.out_count,
-                                  .alpha = 1,
-                                  .accumulate = true};
-            status = float_product(c->pool, &product, err);
+            lw_float_gemm product = {.m = out,
+                                     .n = w.out_count,
+                                     .k = patch,
+                                     .a = (const float *)weight->data + g * out * patch,
+                                     .a_row = patch,
+                                     .a_column = 1,
+                                     .b = columns,
+                                     .b_row = w.out_count,
+                                     .b_column = 1,
+                                     .c = y,
+                                     .ldc = w.out_count,
+                                     .alpha = 1,
+                                     .accumulate = true};
+            status = lw_float_product(c->pool, &product, err);
         }
     free(columns);
     return status;
@@ -292,180 +281,6 @@ static lw_status run_global_average_pool(const lw_op_call *c, lw_error *err)
     return pool(c, false, true, err);
 }
 
-/* ---- recurrent layers ---------------------------------------------------------------------------- */
-
-static float logistic(float x)
-{
-    return 1 / (1 + expf(-x));
-}
-
-/* What LSTM and GRU share: sizes, optional inputs, directions. gates: 4 or 3 rows of blocks of `hidden`. */
-typedef struct recurrent {
-    int64_t steps, batch, inputs, hidden, directions, gates;
-    const float *x, *w, *r, *b, *h0, *c0;
-    const lw_tensor *lengths;
-    bool reverse_only;
-} recurrent;
-
-static lw_status recurrent_of(recurrent *n, const lw_op_call *c, int64_t gates, lw_error *err)
-{
-    const lw_tensor *x = lw_in(c, 0), *w = lw_in(c, 1), *r = lw_in(c, 2), *b = lw_in(c, 3), *h0 = lw_in(c, 5),
-                    *c0 = gates == 4 ? lw_in(c, 6) : NULL;
-    const char *direction = lw_node_string(c->node, "direction", "forward");
-    LW_TRY(lw_want(x, LW_F32, "X", err));
-    LW_TRY(lw_want(w, LW_F32, "W", err));
-    LW_TRY(lw_want(r, LW_F32, "R", err));
-    bool both = strcmp(direction, "bidirectional") == 0;
-    *n = (recurrent){.directions = both ? 2 : 1,
-                     .gates = gates,
-                     .lengths = lw_in(c, 4),
-                     .reverse_only = strcmp(direction, "reverse") == 0};
-    if (lw_node_int(c->node, "layout", 0) || lw_node_attr(c->node, "activations") ||
-        lw_node_attr(c->node, "clip") || lw_node_int(c->node, "input_forget", 0) || lw_in(c, 7))
-        return lw_fail(err, LW_E_INPUT,
-                       "layout 1, other activations, clip, input_forget and peepholes are not supported");
-    if (x->rank != 3 || w->rank != 3 || r->rank != 3)
-        return lw_fail(err, LW_E_INPUT, "X, W and R have three dimensions");
-    n->steps = x->dim[0];
-    n->batch = x->dim[1];
-    n->inputs = x->dim[2];
-    n->hidden = r->dim[2];
-    if (w->dim[0] != n->directions || w->dim[1] != gates * n->hidden || w->dim[2] != n->inputs ||
-        r->dim[0] != n->directions || r->dim[1] != gates * n->hidden ||
-        (b && b->count != n->directions * 2 * gates * n->hidden) ||
-        (h0 && h0->count != n->directions * n->batch * n->hidden) ||
-        (c0 && c0->count != n->directions * n->batch * n->hidden) ||
-        (n->lengths && (n->lengths->dtype != LW_I32 || n->lengths->count != n->batch)))
-        return lw_fail(err, LW_E_INPUT, "the shapes of X, W, R, B and the initial states do not agree");
-    n->x = x->data;
-    n->w = w->data;
-    n->r = r->data;
-    n->b = b ? b->data : NULL;
-    n->h0 = h0 ? h0->data : NULL;
-    n->c0 = c0 ? c0->data : NULL;
-    return LW_OK;
-}
-
-static float dot(const float *a, const float *b, int64_t n)
-{
-    float sum = 0;
-    for (int64_t i = 0; i < n; i++)
-        sum += a[i] * b[i];
-    return sum;
-}
-
-/* Outputs Y (steps, directions, batch, hidden), Y_h and, for LSTM, Y_c (directions, batch, hidden). */
-static lw_status recurrent_outputs(const lw_op_call *c, const recurrent *n, int states, lw_error *err)
-{
-    int64_t all[4] = {n->steps, n->directions, n->batch, n->hidden};
-    LW_TRY(lw_tensor_new(&c->out[0], LW_F32, 4, all, err));
-    memset(c->out[0]->data, 0, (size_t)c->out[0]->count * sizeof(float));
-    for (int k = 1; k <= states && k < c->n_out; k++)
-        LW_TRY(lw_tensor_new(&c->out[k], LW_F32, 3, all + 1, err));
-    return LW_OK;
-}
-
-static lw_status run_lstm(const lw_op_call *c, lw_error *err)
-{
-    recurrent n;
-    LW_TRY(recurrent_of(&n, c, 4, err));
-    LW_TRY(recurrent_outputs(c, &n, 2, err));
-    int64_t hd = n.hidden;
-    float *h = calloc((size_t)(2 * hd), sizeof *h), *gate = malloc((size_t)(4 * hd) * sizeof *gate + 1);
-    if (!h || !gate) {
-        free(h), free(gate);
-        return lw_fail_memory(err, (size_t)(6 * hd) * sizeof *h);
-    }
-    float *cell = h + hd;
-    for (int64_t d = 0; d < n.directions; d++)
-        for (int64_t b = 0; b < n.batch; b++) {
-            int64_t state = (d * n.batch + b) * hd,
-                    length = n.lengths ? ((const int32_t *)n.lengths->data)[b] : n.steps;
-            length = length < 0 ? 0 : length > n.steps ? n.steps : length;
-            for (int64_t i = 0; i < hd; i++) {
-                h[i] = n.h0 ? n.h0[state + i] : 0;
-                cell[i] = n.c0 ? n.c0[state + i] : 0;
-            }
-            const float *w = n.w + d * 4 * hd * n.inputs, *r = n.r + d * 4 * hd * hd,
-                        *bias = n.b ? n.b + d * 8 * hd : NULL;
-            for (int64_t s = 0; s < length; s++) {
-                int64_t t = d == 1 || n.reverse_only ? length - 1 - s : s;
-                const float *x = n.x + (t * n.batch + b) * n.inputs;
-                for (int64_t g = 0; g < 4 * hd; g++) /* gates in ONNX's order i, o, f, c */
-                    gate[g] = dot(w + g * n.inputs, x, n.inputs) + dot(r + g * hd, h, hd) +
-                              (bias ? bias[g] + bias[4 * hd + g] : 0);
-                for (int64_t i = 0; i < hd; i++) {
-                    cell[i] =
-                        logistic(gate[2 * hd + i]) * cell[i] + logistic(gate[i]) * tanhf(gate[3 * hd + i]);
-                    h[i] = logistic(gate[hd + i]) * tanhf(cell[i]);
-                }
-                memcpy((float *)c->out[0]->data + ((t * n.directions + d) * n.batch + b) * hd, h,
-                       (size_t)hd * sizeof *h);
-            }
-            if (c->n_out > 1)
-                memcpy((float *)c->out[1]->data + state, h, (size_t)hd * sizeof *h);
-            if (c->n_out > 2)
-                memcpy((float *)c->out[2]->data + state, cell, (size_t)hd * sizeof *h);
-        }
-    free(h);
-    free(gate);
-    return LW_OK;
-}
-
-static lw_status run_gru(const lw_op_call *c, lw_error *err)
-{
-    recurrent n;
-    LW_TRY(recurrent_of(&n, c, 3, err));
-    LW_TRY(recurrent_outputs(c, &n, 1, err));
-    bool after = lw_node_int(c->node, "linear_before_reset", 0) != 0;
-    int64_t hd = n.hidden;
-    float *h = calloc((size_t)(4 * hd), sizeof *h);
-    if (!h)
-        return lw_fail_memory(err, (size_t)(4 * hd) * sizeof *h);
-    float *update = h + hd, *reset = h + 2 * hd, *next = h + 3 * hd;
-    for (int64_t d = 0; d < n.directions; d++)
-        for (int64_t b = 0; b < n.batch; b++) {
-            int64_t state = (d * n.batch + b) * hd,
-                    length = n.lengths ? ((const int32_t *)n.lengths->data)[b] : n.steps;
-            length = length < 0 ? 0 : length > n.steps ? n.steps : length;
-            for (int64_t i = 0; i < hd; i++)
-                h[i] = n.h0 ? n.h0[state + i] : 0;
-            const float *w = n.w + d * 3 * hd * n.inputs, *r = n.r + d * 3 * hd * hd,
-                        *bias = n.b ? n.b + d * 6 * hd : NULL;
-            for (int64_t s = 0; s < length; s++) {
-                int64_t t = d == 1 || n.reverse_only ? length - 1 - s : s;
-                const float *x = n.x + (t * n.batch + b) * n.inputs;
-                for (int64_t i = 0; i < hd; i++) { /* gates in ONNX's order z, r, h */
-                    update[i] = logistic(dot(w + i * n.inputs, x, n.inputs) + dot(r + i * hd, h, hd) +
-                                         (bias ? bias[i] + bias[3 * hd + i] : 0));
-                    int64_t g = hd + i;
-                    reset[i] = logistic(dot(w + g * n.inputs, x, n.inputs) + dot(r + g * hd, h, hd) +
-                                        (bias ? bias[g] + bias[3 * hd + g] : 0));
-                }
-                for (int64_t i = 0; i < hd; i++) {
-                    int64_t g = 2 * hd + i;
-                    float in = dot(w + g * n.inputs, x, n.inputs) + (bias ? bias[g] : 0),
-                          recurrent_bias = bias ? bias[3 * hd + g] : 0, back = 0;
-                    if (after)
-                        back = reset[i] * (dot(r + g * hd, h, hd) + recurrent_bias);
-                    else {
-                        for (int64_t k = 0; k < hd; k++)
-                            back += r[g * hd + k] * (reset[k] * h[k]);
-                        back += recurrent_bias;
-                    }
-                    next[i] = (1 - update[i]) * tanhf(in + back) + update[i] * h[i];
-                }
-                memcpy(h, next, (size_t)hd * sizeof *h);
-                memcpy((float *)c->out[0]->data + ((t * n.directions + d) * n.batch + b) * hd, h,
-                       (size_t)hd * sizeof *h);
-            }
-            if (c->n_out > 1)
-                memcpy((float *)c->out[1]->data + state, h, (size_t)hd * sizeof *h);
-        }
-    free(h);
-    return LW_OK;
-}
-
 const lw_op lw_ops_linear[] = {
     {"", "MatMul", 1, 0, 2, 2, run_matmul, "float product", NULL},
     {"com.microsoft", "FusedMatMul", 1, 0, 2, 2, run_fused_matmul, "float product", NULL},
@@ -475,7 +290,5 @@ const lw_op lw_ops_linear[] = {
     {"", "AveragePool", 7, 0, 1, 1, run_average_pool, "pooling", NULL},
     {"", "GlobalMaxPool", 1, 0, 1, 1, run_global_max_pool, "pooling", NULL},
     {"", "GlobalAveragePool", 1, 0, 1, 1, run_global_average_pool, "pooling", NULL},
-    {"", "LSTM", 7, 0, 3, 8, run_lstm, "recurrent", NULL},
-    {"", "GRU", 7, 0, 3, 6, run_gru, "recurrent", NULL},
     {NULL, NULL, 0, 0, 0, 0, NULL, NULL, NULL},
 };

@@ -839,6 +839,133 @@ static lw_status run_qlinear_global_average_pool(const lw_op_call *c, lw_error *
     return LW_OK;
 }
 
+/* Windows as ONNX Runtime computes them: in float32, each element dequantized first. */
+static lw_status run_qlinear_average_pool(const lw_op_call *c, lw_error *err)
+{
+    quantized x, y;
+    int32_t low, high;
+    lw_window w;
+    int64_t dim[LW_MAX_RANK];
+    LW_TRY(quantized_in(c, 0, &x, err));
+    LW_TRY(quantized_out(c, 3, x.x->dtype, &y, &low, &high, err));
+    if (lw_node_int(c->node, "channels_last", 0))
+        return lw_fail(err, LW_E_INPUT, "channels_last is not supported");
+    LW_TRY(lw_window_of(&w, c->node, x.x, NULL, err));
+    bool count_pads = lw_node_int(c->node, "count_include_pad", 0) != 0;
+    memcpy(dim, x.x->dim, 2 * sizeof *dim);
+    memcpy(dim + 2, w.out, (size_t)w.dims * sizeof *dim);
+    LW_TRY(lw_tensor_new(&c->out[0], x.x->dtype, x.x->rank, dim, err));
+    for (int64_t i = 0; i < c->out[0]->count; i++) {
+        int64_t image = i / w.out_count, p = i % w.out_count, used = 0;
+        int64_t at[3] = {p / w.out[2] / w.out[1], p / w.out[2] % w.out[1], p % w.out[2]};
+        float sum = 0;
+        for (int64_t q = 0; q < w.kernel_count; q++) {
+            int64_t of[3] = {q / w.kernel[2] / w.kernel[1], q / w.kernel[2] % w.kernel[1], q % w.kernel[2]},
+                    from = 0;
+            bool inside = true, padded = true;
+            for (int k = 0; k < 3; k++) {
+                int64_t place = at[k] * w.stride[k] + of[k] * w.dilation[k] - w.pad[k];
+                inside = inside && place >= 0 && place < w.in[k];
+                padded = padded && place < w.in[k] + w.pad_end[k];
+                from = from * w.in[k] + place;
+            }
+            if (inside)
+                sum += lw_dequantize((int32_t)lw_tensor_integer(x.x, image * w.in_count + from), x.scale,
+                                     x.zero);
+            used += inside || (count_pads && padded);
+        }
+        store(c->out[0], i, lw_quantize(sum / (float)used, y.scale, y.zero, low, high));
+    }
+    return LW_OK;
+}
+
+/* ONNX Runtime's integer softmax: exponentials from a table of fixed-point numbers, relative to a largest
+ * value of 255. */
+static lw_status run_qlinear_softmax(const lw_op_call *c, lw_error *err)
+{
+    quantized x, y;
+    int32_t low, high;
+    int axis;
+    uint32_t table[256];
+    LW_TRY(quantized_in(c, 0, &x, err));
+    LW_TRY(quantized_out(c, 3, x.x->dtype, &y, &low, &high, err));
+    bool flattens = lw_node_int(c->node, "opset", 13) < 13;
+    LW_TRY(
+        lw_axis(lw_node_int(c->node, "axis", flattens ? 1 : -1), x.x->rank > 0 ? x.x->rank : 1, &axis, err));
+    LW_TRY(lw_tensor_new(&c->out[0], x.x->dtype, x.x->rank, x.x->dim, err));
+    if (x.x->count == 0)
+        return LW_OK;
+    int64_t n = x.x->rank == 0 ? 1 : flattens ? lw_tensor_span(x.x, axis, x.x->rank) : x.x->dim[axis];
+    int64_t inner = flattens || x.x->rank == 0 ? 1 : lw_tensor_span(x.x, axis + 1, x.x->rank);
+    double unit = fmin((double)UINT32_MAX / (double)n, 0x7fffff);
+    for (int i = 0; i < 256; i++)
+        table[i] = (uint32_t)lrint(unit * exp((i - 255) * (double)x.scale));
+    const uint8_t *from = x.x->data;
+    uint8_t *to = c->out[0]->data, flip = x.x->dtype == LW_I8 ? 0x80 : 0;
+    uint32_t parts = (uint32_t)floorf(1 / y.scale);
+    for (int64_t r = 0; r < x.x->count / n; r++) {
+        const uint8_t *row = from + (r / inner * n) * inner + r % inner;
+        uint8_t *out = to + (r / inner * n) * inner + r % inner;
+        int most = 0;
+        for (int64_t i = 0; i < n; i++) {
+            int v = row[i * inner] ^ flip;
+            most = v > most ? v : most;
+        }
+        const uint32_t *shifted = table + 255 - most;
+        uint32_t sum = 0;
+        for (int64_t i = 0; i < n; i++)
+            sum += shifted[row[i * inner] ^ flip];
+        for (int64_t i = 0; i < n; i++) {
+            int64_t q = sum ? ((int64_t)shifted[row[i * inner] ^ flip] * parts + (sum >> 1)) / sum : 0;
+            q += y.zero;
+            out[i * inner] = (uint8_t)(q > high ? high : q);
+        }
+    }
+    return LW_OK;
+}
+
+/* condition ? x : y, each requantized to the output's scale. */
+static lw_status run_qlinear_where(const lw_op_call *c, lw_error *err)
+{
+    const lw_tensor *condition = lw_in(c, 0);
+    quantized in[2], out;
+    int32_t low, high;
+    uint8_t table[2][256];
+    int rank;
+    int64_t dim[LW_MAX_RANK], stride[3][LW_MAX_RANK], index[LW_MAX_RANK] = {0}, at[3] = {0};
+    LW_TRY(lw_want(condition, LW_BOOL, "the condition", err));
+    LW_TRY(quantized_in(c, 1, &in[0], err));
+    LW_TRY(quantized_in(c, 4, &in[1], err));
+    if (in[0].x->dtype != in[1].x->dtype)
+        return lw_fail(err, LW_E_INPUT, "both choices must have one type");
+    LW_TRY(quantized_out(c, 7, in[0].x->dtype, &out, &low, &high, err));
+    lw_tensor both = *condition;
+    LW_TRY(lw_broadcast(in[0].x, in[1].x, &both.rank, both.dim, err));
+    LW_TRY(lw_broadcast(condition, &both, &rank, dim, err));
+    lw_broadcast_strides(condition, rank, stride[0]);
+    for (int k = 0; k < 2; k++) {
+        lw_broadcast_strides(in[k].x, rank, stride[1 + k]);
+        for (int32_t v = low; v <= high; v++)
+            table[k][v & 255] = (uint8_t)lw_quantize(lw_dequantize(v, in[k].scale, in[k].zero), out.scale,
+                                                     out.zero, low, high);
+    }
+    LW_TRY(lw_tensor_new(&c->out[0], in[0].x->dtype, rank, dim, err));
+    for (int64_t i = 0; i < c->out[0]->count; i++) {
+        int k = ((const uint8_t *)condition->data)[at[0]] ? 0 : 1;
+        ((uint8_t *)c->out[0]->data)[i] = table[k][((const uint8_t *)in[k].x->data)[at[1 + k]]];
+        for (int d = rank - 1; d >= 0; d--) {
+            for (int j = 0; j < 3; j++)
+                at[j] += stride[j][d];
+            if (++index[d] < dim[d])
+                break;
+            for (int j = 0; j < 3; j++)
+                at[j] -= stride[j][d] * dim[d];
+            index[d] = 0;
+        }
+    }
+    return LW_OK;
+}
+
 static lw_status run_qlinear_concat(const lw_op_call *c, lw_error *err)
 {
     const lw_tensor *y_zero = lw_in(c, 1);
@@ -929,6 +1056,9 @@ const lw_op lw_ops_quant[] = {
     {microsoft, "QLinearSigmoid", 1, 0, 4, 5, run_qlinear_sigmoid, "table", NULL},
     {microsoft, "QLinearLeakyRelu", 1, 0, 4, 5, run_qlinear_leaky_relu, "table", NULL},
     {microsoft, "QLinearGlobalAveragePool", 1, 0, 4, 5, run_qlinear_global_average_pool, "pooling", NULL},
+    {microsoft, "QLinearAveragePool", 1, 0, 4, 5, run_qlinear_average_pool, "pooling", NULL},
+    {microsoft, "QLinearSoftmax", 1, 0, 5, 5, run_qlinear_softmax, "table", NULL},
+    {microsoft, "QLinearWhere", 1, 0, 9, 9, run_qlinear_where, "table", NULL},
     {microsoft, "QLinearConcat", 1, 0, 5, 1 << 20, run_qlinear_concat, "table", NULL},
     {NULL, NULL, 0, 0, 0, 0, NULL, NULL, NULL},
 };
