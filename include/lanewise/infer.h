@@ -93,9 +93,13 @@ typedef struct lw_layer_job {
     int n_inputs;
     const lw_layer_value *settings; /* attributes by name: whole numbers, numbers, lists "1,1", words */
     int n_settings;
-    const char *output;  /* .npy file; "-": standard output */
-    const char *backend; /* NULL: auto */
-    int threads;         /* 0: one per CPU */
+    const char
+        *quantize; /* "tensor", "channel", "tensor-asymmetric", "channel-asymmetric": float weights become
+                      int8, their scales and zero points are made; NULL: weights are 8-bit already */
+    const char *save_weights; /* what quantize made goes to SAVE_WEIGHTS-NAME.npy; NULL: nowhere */
+    const char *output;       /* .npy file; "-": standard output */
+    const char *backend;      /* NULL: auto */
+    int threads;              /* 0: one per CPU */
 } lw_layer_job;
 
 /* Runs one layer. *seconds (may be NULL) receives the time of the computation alone. Shapes are said through

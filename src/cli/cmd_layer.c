@@ -43,11 +43,18 @@ static int split(const cli_texts *texts, lw_layer_value *out, char (*names)[64])
 int cmd_layer(int argc, char **argv)
 {
     cli_texts in = {0}, set = {0};
+    const char *quantize = NULL, *save_weights = NULL;
     const cli_option rows[] = {
         {0, "input", "NAME=VALUE", "a tensor (an .npy file) or a number; may be repeated", CLI_TEXTS, &in, 0,
          0, NULL},
         {0, "set", "NAME=VALUE", "a setting, such as stride=2,2 or axis=-1; may be repeated", CLI_TEXTS, &set,
          0, 0, NULL},
+        {0, "quantize", "HOW",
+         "make the float weights int8: tensor (one scale), channel (one for each output),\n"
+         "tensor-asymmetric, channel-asymmetric (with zero points)",
+         CLI_TEXT, &quantize, 0, 0, NULL},
+        {0, "save-weights", "PREFIX", "write what --quantize made to PREFIX-w.npy, PREFIX-w-scale.npy, ...",
+         CLI_TEXT, &save_weights, 0, 0, NULL},
         CLI_END};
     cli run;
     int code = cli_begin(&run, argc, argv, &spec, rows);
@@ -60,6 +67,8 @@ int cmd_layer(int argc, char **argv)
     }
     if ((code = cli_writes_binary(&run, "npy")) != CLI_GO_ON)
         return code;
+    if (save_weights && !quantize)
+        return cli_usage_error(&run, "--save-weights goes with --quantize");
     lw_layer_value inputs[CLI_MAX_TEXTS], settings[CLI_MAX_TEXTS];
     char input_names[CLI_MAX_TEXTS][64], setting_names[CLI_MAX_TEXTS][64];
     int wrong = split(&in, inputs, input_names);
@@ -76,6 +85,8 @@ int cmd_layer(int argc, char **argv)
                         .n_inputs = in.n,
                         .settings = settings,
                         .n_settings = set.n,
+                        .quantize = quantize,
+                        .save_weights = save_weights,
                         .output = run.output,
                         .backend = run.backend,
                         .threads = run.threads};

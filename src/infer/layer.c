@@ -8,8 +8,9 @@
 #include "common/fail.h"
 #include "common/numbers.h"
 #include "infer/network.h"
+#include "infer/quantize.h"
 
-enum { MOST_INPUTS = 9, MOST_SETTINGS = 8, MOST_LIST = 8 };
+enum { MOST_INPUTS = 12, MOST_SETTINGS = 8, MOST_LIST = 8 };
 
 typedef struct input {
     const char *name;
@@ -72,7 +73,14 @@ typedef struct kind {
             NULL, NULL, WHOLE                                                                                \
         }                                                                                                    \
     }
-static const char onnx[] = "", microsoft[] = "com.microsoft";
+#define TABLE_Q                                                                                              \
+    {                                                                                                        \
+        {"x", false}, {"x-scale", false}, {"x-zero", true}, {"y-scale", false}, {"y-zero", true},            \
+        {                                                                                                    \
+            NULL, false                                                                                      \
+        }                                                                                                    \
+    }
+static const char onnx[] = "", microsoft[] = "com.microsoft", lanewise[] = "lanewise";
 
 static const kind kinds[] = {
     {"linear",
@@ -247,8 +255,12 @@ static const kind kinds[] = {
       {"lengths", true},
       {"h0", true},
       {"c0", true},
+      {"peepholes", true},
       {NULL, false}},
-     {{"direction", "direction", WORD}, {NULL, NULL, WHOLE}},
+     {{"direction", "direction", WORD},
+      {"clip", "clip", REAL},
+      {"layout", "layout", WHOLE},
+      {NULL, NULL, WHOLE}},
      NULL,
      false,
      0},
@@ -266,18 +278,132 @@ static const kind kinds[] = {
       {NULL, false}},
      {{"direction", "direction", WORD},
       {"linear-before-reset", "linear_before_reset", WHOLE},
+      {"clip", "clip", REAL},
+      {"layout", "layout", WHOLE},
       {NULL, NULL, WHOLE}},
      NULL,
      false,
      0},
+    {.name = "linear-rows",
+     .what = "float x, each row quantized on the fly (uint8), times 8-bit w (inputs x outputs), to float",
+     .domain = lanewise,
+     .op = "DynamicRowsMatMul",
+     .opset = 1,
+     .inputs = {{"x", false}, {"w", false}, {"w-scale", false}, {"w-zero", true}, {"bias", true}}},
+    {.name = "attention",
+     .what = "softmax(q k * scale + mask) v, all products of 8-bit integers; without y-scale to float",
+     .domain = lanewise,
+     .op = "QLinearAttention",
+     .opset = 1,
+     .inputs = {{"q", false},
+                {"q-scale", false},
+                {"q-zero", true},
+                {"k", false},
+                {"k-scale", false},
+                {"k-zero", true},
+                {"v", false},
+                {"v-scale", false},
+                {"v-zero", true},
+                {"y-scale", true},
+                {"y-zero", true},
+                {"mask", true}},
+     .settings = {{"scale", "scale", REAL}, {"causal", "causal", WHOLE}}},
+    {.name = "lstm-int8",
+     .what = "LSTM with 8-bit w (directions x inputs x 4 hidden) and r (directions x hidden x 4 hidden)",
+     .domain = microsoft,
+     .op = "DynamicQuantizeLSTM",
+     .opset = 1,
+     .inputs = {{"x", false},
+                {"w", false},
+                {"r", false},
+                {"bias", true},
+                {"lengths", true},
+                {"h0", true},
+                {"c0", true},
+                {"peepholes", true},
+                {"w-scale", false},
+                {"w-zero", true},
+                {"r-scale", false},
+                {"r-zero", true}},
+     .settings = {{"direction", "direction", WORD}}},
+    {.name = "gru-int8",
+     .what = "GRU with 8-bit w (directions x inputs x 3 hidden) and r (directions x hidden x 3 hidden)",
+     .domain = lanewise,
+     .op = "DynamicQuantizeGRU",
+     .opset = 1,
+     .inputs = {{"x", false},
+                {"w", false},
+                {"r", false},
+                {"bias", true},
+                {"lengths", true},
+                {"h0", true},
+                {"w-scale", false},
+                {"w-zero", true},
+                {"r-scale", false},
+                {"r-zero", true}},
+     .settings = {{"direction", "direction", WORD}, {"linear-before-reset", "linear_before_reset", WHOLE}}},
+    {.name = "softmax-int8",
+     .what = "8-bit softmax",
+     .domain = microsoft,
+     .op = "QLinearSoftmax",
+     .opset = 1,
+     .inputs = TABLE_Q,
+     .settings = {{"axis", "axis", WHOLE}}},
+    {.name = "sigmoid-int8",
+     .what = "8-bit 1 / (1 + exp(-x))",
+     .domain = microsoft,
+     .op = "QLinearSigmoid",
+     .opset = 1,
+     .inputs = TABLE_Q},
+    {.name = "leakyrelu-int8",
+     .what = "8-bit x, or alpha * x below 0",
+     .domain = microsoft,
+     .op = "QLinearLeakyRelu",
+     .opset = 1,
+     .inputs = TABLE_Q,
+     .settings = {{"alpha", "alpha", REAL}}},
+    {.name = "averagepool-int8",
+     .what = "8-bit mean of each window",
+     .domain = microsoft,
+     .op = "QLinearAveragePool",
+     .opset = 1,
+     .inputs = TABLE_Q,
+     .settings = {{"kernel", "kernel_shape", WHOLE_LIST},
+                  WINDOW,
+                  {"ceil", "ceil_mode", WHOLE},
+                  {"count-pads", "count_include_pad", WHOLE}}},
+    {.name = "globalaveragepool-int8",
+     .what = "8-bit mean of each channel",
+     .domain = microsoft,
+     .op = "QLinearGlobalAveragePool",
+     .opset = 1,
+     .inputs = TABLE_Q},
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
+
+/* What --quantize makes 8-bit: weights, each followed by its scale and zero point by name, and the dimensions
+ * along which the scales vary, with one for each channel and with one for all. */
+enum { LAST_AXIS = 1 << LW_MAX_RANK }; /* whatever its number */
+static const struct {
+    const char *kind, *weight;
+    unsigned each, all;
+} quantizable[] = {{"linear", "w", 1, 0},
+                   {"linear-dynamic", "w", LAST_AXIS, 0},
+                   {"linear-rows", "w", LAST_AXIS, 0},
+                   {"matmul", "w", LAST_AXIS, 0},
+                   {"conv1d", "w", 1, 0},
+                   {"conv2d", "w", 1, 0},
+                   {"lstm-int8", "w", 1 | 1 << 2, 1},
+                   {"lstm-int8", "r", 1 | 1 << 2, 1},
+                   {"gru-int8", "w", 1 | 1 << 2, 1},
+                   {"gru-int8", "r", 1 | 1 << 2, 1}};
+enum { N_QUANTIZABLE = sizeof quantizable / sizeof *quantizable };
 
 void lw_layer_list(void (*line)(void *user, const char *text), void *user)
 {
     for (int i = 0; i < N_KINDS; i++) {
         char text[600];
-        int n = snprintf(text, sizeof text, "%-17s %s\n%-17s   inputs:", kinds[i].name, kinds[i].what, "");
+        int n = snprintf(text, sizeof text, "%-22s %s\n%-22s   inputs:", kinds[i].name, kinds[i].what, "");
         for (const input *in = kinds[i].inputs; in->name; in++)
             n += snprintf(text + n, sizeof text - (size_t)n, in->optional ? " [%s]" : " %s", in->name);
         for (const setting *s = kinds[i].settings; s->name; s++)
@@ -414,8 +540,76 @@ static const lw_tensor *owner_of(const kind *k, const char *name, lw_tensor *con
 {
     char owner[32];
     snprintf(owner, sizeof owner, "%.*s", (int)(strlen(name) - strlen("-zero")), name);
-    int at = index_of(k, strcmp(owner, "y") == 0 ? "x" : owner);
-    return at < 0 ? NULL : in[at];
+    return in[strcmp(owner, "y") == 0 || index_of(k, owner) < 0 ? 0 : index_of(k, owner)];
+}
+
+/* Whether `name` is the scale or the zero point of a weight that --quantize makes. */
+static bool made_by_quantizing(const kind *k, const lw_layer_job *job, const char *name)
+{
+    for (int i = 0; job->quantize && i < N_QUANTIZABLE; i++) {
+        size_t n = strlen(quantizable[i].weight);
+        if (strcmp(quantizable[i].kind, k->name) == 0 && strncmp(name, quantizable[i].weight, n) == 0 &&
+            (strcmp(name + n, "-scale") == 0 || strcmp(name + n, "-zero") == 0))
+            return true;
+    }
+    return false;
+}
+
+/* Saves one of what --quantize made: PREFIX-NAME.npy. */
+static lw_status save(const lw_layer_job *job, const char *name, const char *what, const lw_tensor *t,
+                      struct lw_temporaries *temporaries, lw_error *err)
+{
+    char path[4096];
+    if (!job->save_weights)
+        return LW_OK;
+    if (snprintf(path, sizeof path, "%s-%s%s.npy", job->save_weights, name, what) >= (int)sizeof path)
+        return lw_fail(err, LW_E_ARG, "--save-weights %s: the path is too long", job->save_weights);
+    return lw_tensor_write_npy(t, path, temporaries, err);
+}
+
+/* Float weights become 8-bit ones, with their scales and zero points. */
+static lw_status quantize_inputs(const kind *k, const lw_layer_job *job, lw_tensor **in,
+                                 struct lw_temporaries *temporaries, lw_error *err)
+{
+    static const char *const ways[] = {"tensor", "channel", "tensor-asymmetric", "channel-asymmetric"};
+    int way = 0;
+    while (way < 4 && strcmp(job->quantize, ways[way]) != 0)
+        way++;
+    if (way == 4)
+        return lw_fail(err, LW_E_ARG,
+                       "--quantize %s: tensor, channel, tensor-asymmetric or channel-asymmetric is expected",
+                       job->quantize);
+    int found = 0;
+    for (int i = 0; i < N_QUANTIZABLE; i++) {
+        const char *name = quantizable[i].weight;
+        if (strcmp(quantizable[i].kind, k->name) != 0)
+            continue;
+        found++;
+        char scale_name[32], zero_name[32];
+        snprintf(scale_name, sizeof scale_name, "%s-scale", name);
+        snprintf(zero_name, sizeof zero_name, "%s-zero", name);
+        if (find(job, scale_name) || find(job, zero_name))
+            return lw_fail(err, LW_E_ARG, "--quantize makes %s and %s: they cannot be given", scale_name,
+                           zero_name);
+        int at = index_of(k, name), at_scale = index_of(k, scale_name), at_zero = index_of(k, zero_name);
+        unsigned axes = way % 2 ? quantizable[i].each : quantizable[i].all;
+        if (axes == LAST_AXIS)
+            axes = in[at]->rank ? 1u << (in[at]->rank - 1) : 0;
+        lw_tensor *q = NULL;
+        lw_error inner = {0};
+        lw_status status =
+            lw_quantize_weights(in[at], axes, way < 2, &q, &in[at_scale], &in[at_zero], &inner);
+        if (status != LW_OK) {
+            lw_tensor_release(q);
+            return lw_fail(err, status, "layer %s: %s: %s", k->name, name, inner.message);
+        }
+        lw_tensor_release(in[at]);
+        in[at] = q;
+        LW_TRY(save(job, name, "", in[at], temporaries, err));
+        LW_TRY(save(job, name, "-scale", in[at_scale], temporaries, err));
+        LW_TRY(save(job, name, "-zero", in[at_zero], temporaries, err));
+    }
+    return found ? LW_OK : lw_fail(err, LW_E_ARG, "layer %s has no weights to quantize", k->name);
 }
 
 static lw_status inputs_of(const kind *k, const lw_layer_job *job, lw_tensor **in, lw_error *err)
@@ -437,9 +631,9 @@ static lw_status inputs_of(const kind *k, const lw_layer_job *job, lw_tensor **i
             else if (v && pass == 1 && !is_file)
                 LW_TRY(from_number(&in[i], name, v->text,
                                    ends_with(name, "-zero") ? owner_of(k, name, in) : NULL, err));
-            else if (!v && pass == 1 && !k->inputs[i].optional)
+            else if (!v && pass == 1 && !k->inputs[i].optional && !made_by_quantizing(k, job, name))
                 return lw_fail(err, LW_E_ARG, "layer %s needs the input '%s'", k->name, name);
-            else if (!v && pass == 1 && ends_with(name, "-zero") &&
+            else if (!v && pass == 1 && ends_with(name, "-zero") && !made_by_quantizing(k, job, name) &&
                      (strcmp(name, "y-zero") != 0 || find(job, "y-scale")))
                 LW_TRY(from_number(&in[i], name, "0", owner_of(k, name, in), err));
         }
@@ -495,6 +689,8 @@ lw_status lw_layer_run_files(const lw_layer_job *job, double *seconds, struct lw
     LW_TRY_END(lw_network_attach(&n, err));
     LW_TRY_END(settings_of(&node, k, job, err));
     LW_TRY_END(inputs_of(k, job, in, err));
+    if (job->quantize)
+        LW_TRY_END(quantize_inputs(k, job, in, temporaries, err));
     if (k->spatial && in[0]->rank != 2 + k->spatial) {
         status = lw_fail(err, LW_E_INPUT, "layer %s: x is %s; it must have %d dimensions", k->name,
                          lw_tensor_text(in[0], text, sizeof text), 2 + k->spatial);

@@ -456,6 +456,76 @@ static lw_status run_dynamic_quantize_matmul(const lw_op_call *c, lw_error *err)
     return status;
 }
 
+/* lanewise DynamicRowsMatMul: x, 8-bit B (inputs x outputs), its scale and zero point, float bias. Each row
+ * of x is quantized as DynamicQuantizeLinear does a tensor. */
+static lw_status run_dynamic_rows_matmul(const lw_op_call *c, lw_error *err)
+{
+    const lw_tensor *x = lw_in(c, 0), *b = lw_in(c, 1), *b_scale = lw_in(c, 2), *b_zero = lw_in(c, 3),
+                    *bias = lw_in(c, 4);
+    lw_product p;
+    int32_t *zb = NULL, *za = NULL;
+    float *scale = NULL;
+    uint8_t *bytes = NULL;
+    bool one;
+    lw_status status = LW_OK;
+    LW_TRY(lw_want(x, LW_F32, "the input", err));
+    LW_TRY(want_8_bits(b, "B", err));
+    LW_TRY(check_scales(b_scale, "B's scale", err));
+    if (x->rank < 1 || b->rank != 2)
+        return lw_fail(err, LW_E_INPUT, "B must have two dimensions");
+    LW_TRY(lw_product_of(&p, x, b, err));
+    if (bias)
+        LW_TRY(lw_want(bias, LW_F32, "the bias", err));
+    if ((b_scale->count != 1 && b_scale->count != p.n) || (bias && bias->count != p.n))
+        return lw_fail(err, LW_E_INPUT, "B's scale and the bias must have %lld values", (long long)p.n);
+    LW_TRY(zero_list(b_zero, b->dtype, p.n, "B's zero point", &zb, &one, err));
+    LW_TRY_END(check_depth(b, p.k, p.n, p.n, 1, zb, one, LW_U8, 0, 255, err));
+    int64_t rows = p.batches * p.m;
+    za = malloc((size_t)rows * sizeof *za + 1);
+    scale = malloc((size_t)rows * sizeof *scale + 1);
+    bytes = malloc((size_t)(rows * p.k) + 1);
+    if (!za || !scale || !bytes) {
+        status = lw_fail_memory(err, (size_t)(rows * p.k));
+        goto end;
+    }
+    for (int64_t i = 0; i < rows; i++) {
+        lw_tensor row = {.count = p.k, .data = (float *)x->data + i * p.k};
+        float least, largest;
+        uint8_t z;
+        extremes(&row, &least, &largest);
+        lw_dynamic_parameters(least, largest, &scale[i], &z);
+        za[i] = z;
+        for (int64_t k = 0; k < p.k; k++)
+            bytes[i * p.k + k] = (uint8_t)lw_quantize(((const float *)row.data)[k], scale[i], z, 0, 255);
+    }
+    LW_TRY_END(lw_tensor_new(&c->out[0], LW_F32, p.rank, p.dim, err));
+    lw_gemm g = {.m = rows,
+                 .n = p.n,
+                 .k = p.k,
+                 .a = bytes,
+                 .b = b->data,
+                 .b_signed = b->dtype == LW_I8,
+                 .lda = p.k,
+                 .ldb = p.n,
+                 .ldc = p.n,
+                 .a_zero = za,
+                 .b_zero = zb,
+                 .b_zero_is_scalar = one,
+                 .result = {.kind = LW_RESULT_REALS,
+                            .multiplier = b_scale->data,
+                            .one_multiplier = b_scale->count == 1,
+                            .row_scale = scale,
+                            .real_bias = bias ? bias->data : NULL},
+                 .c = c->out[0]->data};
+    status = c->backend->gemm(c->pool, &g, err);
+end:
+    free(zb);
+    free(za);
+    free(scale);
+    free(bytes);
+    return status;
+}
+
 /* com.microsoft QGemm: alpha * A * B + C, transposes by copying. */
 static lw_status transposed(const lw_tensor *t, bool transpose, lw_tensor **out, lw_error *err)
 {
@@ -1050,6 +1120,7 @@ const lw_op lw_ops_quant[] = {
     {microsoft, "DequantizeLinear", 1, 0, 2, 3, run_dequantize, "elementwise", NULL},
     {microsoft, "MatMulIntegerToFloat", 1, 0, 4, 7, run_matmul_integer_to_float, "int8 product", NULL},
     {microsoft, "DynamicQuantizeMatMul", 1, 0, 3, 5, run_dynamic_quantize_matmul, "int8 product", NULL},
+    {"lanewise", "DynamicRowsMatMul", 1, 0, 3, 5, run_dynamic_rows_matmul, "int8 product", NULL},
     {microsoft, "QGemm", 1, 0, 6, 9, run_qgemm, "int8 product", NULL},
     {microsoft, "QLinearAdd", 1, 0, 7, 8, run_qlinear_add, "elementwise", NULL},
     {microsoft, "QLinearMul", 1, 0, 7, 8, run_qlinear_mul, "elementwise", NULL},

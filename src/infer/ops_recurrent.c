@@ -210,12 +210,12 @@ static lw_status byte_weights(recurrent *n, weights *w, int input, int at_scale,
     if (depth > lw_safe_depth(255 * 255, 0))
         return lw_fail(err, LW_E_RANGE, "sums of %lld products can be more than int32 holds",
                        (long long)depth);
-    w->zeros = malloc((size_t)w->zero->count * sizeof *w->zeros);
+    w->zeros = malloc((size_t)w->scale->count * sizeof *w->zeros);
     w->multiplier = malloc((size_t)n->wide * sizeof *w->multiplier + 1);
     if (!w->zeros || !w->multiplier)
-        return lw_fail_memory(err, (size_t)(w->zero->count + n->wide) * sizeof *w->zeros);
-    for (int64_t i = 0; i < w->zero->count; i++)
-        w->zeros[i] = (int32_t)lw_tensor_integer(w->zero, i);
+        return lw_fail_memory(err, (size_t)(w->scale->count + n->wide) * sizeof *w->zeros);
+    for (int64_t i = 0; i < w->scale->count; i++)
+        w->zeros[i] = (int32_t)lw_tensor_integer(w->zero, w->zero->count == 1 ? 0 : i);
     return LW_OK;
 }
 
