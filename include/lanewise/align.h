@@ -143,6 +143,52 @@ lw_status lw_align_files(const lw_align_job *job, const lw_host *host, lw_align_
 lw_status lw_align_pair_files(const lw_align_job *job, const lw_host *host, lw_align_summary *summary,
                               lw_error *err);
 
+/* ---- placed reads again --------------------------------------------------------------------------- */
+
+enum { LW_REALIGN_MOST_PAD = 1000000 };
+
+/* What to realign. Start from lw_realign_job_init(). */
+typedef struct lw_realign_job {
+    /* Used of it: reference, reads[0] (SAM, BAM or CRAM, "-"), the scoring (DNA), output, format (SAM, BAM or
+     * CRAM), command_line, temporaries, and the means. The rest is ignored. */
+    lw_align_job align;
+    int pad;       /* letters of the reference on either side of the place, 1 .. LW_REALIGN_MOST_PAD */
+    bool drop_old; /* leave out OC and OP */
+} lw_realign_job;
+
+/* The defaults of lw_align_job_init(), pad 50. */
+void lw_realign_job_init(lw_realign_job *job);
+
+/* What happened to the records. */
+typedef struct lw_realign_summary {
+    int64_t records;
+    int64_t realigned; /* aligned again; the following passed through as they were */
+    int64_t unmapped, secondary, supplementary;
+    int64_t no_sequence, no_cigar; /* SEQ or CIGAR is * */
+    int64_t skips;                 /* N or P in the CIGAR */
+    int64_t no_letters;            /* nothing that could be aligned */
+    int64_t letters;               /* between the clips, of realigned records */
+    int64_t proved;                /* realigned records that were seen to be optimal without computing */
+    int64_t changed;               /* in CIGAR or POS */
+    int64_t moved;                 /* in POS */
+    int64_t improved;              /* in score; the other changed ones had their gaps moved left */
+    int64_t gain, highest_gain;    /* sum and maximum of the new score less the old one */
+    int64_t widened;               /* the window had to grow */
+    int64_t at_edge;               /* the alignment touches the edge of the largest window */
+    int64_t mates_updated;         /* records with a new PNEXT, MC or TLEN */
+    int64_t mates_missing;         /* paired records without their mate */
+    int64_t most_held;             /* records held back at a time, for order and mates */
+    double cells;                  /* of the dynamic programming matrices */
+    char backend[32], device[256], why[512]; /* as in lw_align_summary */
+} lw_realign_summary;
+
+/* Aligns every placed read again, semiglobally between its clips, to the letters round its place, and writes
+ * all records with CIGAR, POS, NM, MD, AS and mate fields brought up to date. Coordinate-sorted input gives
+ * coordinate-sorted output. The output is the same for every backend, thread count and batch size. summary
+ * may be NULL. On failure no output file is left. Statuses as lw_align_files(). */
+lw_status lw_realign_files(const lw_realign_job *job, const lw_host *host, lw_realign_summary *summary,
+                           lw_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #include "common/device.h"
 #include "common/fail.h"
@@ -113,4 +114,19 @@ lw_status lw_choice_scoring(lw_scoring *out, const lw_align_job *job, lw_alphabe
     int match = job->match != LW_PENALTY_DEFAULT ? job->match : 1;
     int mismatch = job->mismatch != LW_PENALTY_DEFAULT ? job->mismatch : 4;
     return lw_scoring_dna(out, match, mismatch, open, extend, err);
+}
+
+bool lw_may_be_cram(const char *path, int64_t reference_letters)
+{
+    /* writing down a reference of this size costs a fraction of a second */
+    const int64_t small_reference = 1 << 26;
+    struct stat about;
+    if (strcmp(path, "-") == 0 || stat(path, &about) != 0 || !S_ISREG(about.st_mode))
+        return reference_letters <= small_reference;
+    char magic[4] = "";
+    FILE *file = fopen(path, "rb");
+    bool is_cram = file && fread(magic, 1, 4, file) == 4 && memcmp(magic, "CRAM", 4) == 0;
+    if (file)
+        fclose(file);
+    return is_cram;
 }

@@ -29,6 +29,10 @@ int lw_choice_device(const lw_choice *choice, int lane);
  * LW_E_INPUT, LW_E_IO. */
 lw_status lw_choice_scoring(lw_scoring *out, const lw_align_job *job, lw_alphabet_type guess, lw_error *err);
 
+/* Whether this file is a CRAM, or could be one for all that can be seen without taking bytes out of a pipe:
+ * then the reference (of so many letters) is needed in a form that CRAM reads. */
+bool lw_may_be_cram(const char *path, int64_t reference_letters);
+
 /* The host's callbacks, made safe to call from every thread of a run. */
 typedef struct lw_shared_host {
     lw_host host; /* what the run's parts are given */

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <htslib/hts.h>
 #include <htslib/khash_str2int.h>
 
@@ -274,30 +273,13 @@ static lw_status run_pipeline(files *f, lw_error *err)
 
 /* ---- inputs and outputs ---------------------------------------------------------------------- */
 
-/* Whether this file is a CRAM, or could be one for all that can be seen without taking bytes out of a pipe.
- */
-static bool may_be_cram(const char *path, int64_t reference_letters)
-{
-    /* writing down a reference of this size costs a fraction of a second */
-    const int64_t small_reference = 1 << 26;
-    struct stat about;
-    if (strcmp(path, "-") == 0 || stat(path, &about) != 0 || !S_ISREG(about.st_mode))
-        return reference_letters <= small_reference;
-    char magic[4] = "";
-    FILE *file = fopen(path, "rb");
-    bool is_cram = file && fread(magic, 1, 4, file) == 4 && memcmp(magic, "CRAM", 4) == 0;
-    if (file)
-        fclose(file);
-    return is_cram;
-}
-
 static lw_status open_readers(files *f, lw_error *err)
 {
     const lw_align_job *job = f->job;
     bool cram = job->format == LW_FORMAT_CRAM;
     for (int i = 0; f->run.refs && i < job->n_reads; i++)
-        cram = cram || may_be_cram(job->reads[i], f->run.refs->total);
-    cram = cram || (f->run.refs && job->mates && may_be_cram(job->mates, f->run.refs->total));
+        cram = cram || lw_may_be_cram(job->reads[i], f->run.refs->total);
+    cram = cram || (f->run.refs && job->mates && lw_may_be_cram(job->mates, f->run.refs->total));
     if (cram)
         LW_TRY(lw_refs_indexed_fasta(&f->fasta, f->run.refs, job->temporaries, err));
     lw_seqio_options options = {.pool = f->run.pool,

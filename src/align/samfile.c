@@ -14,6 +14,7 @@
 
 #include "align/stream_tuning.h"
 #include "common/fail.h"
+#include "lanewise/lanewise.h"
 
 /* htslib 1.16 does not survive a failed write: a CRAM container is encoded once more when the file is closed,
  * which crashes, and a BGZF file is not freed. So it writes into a pipe, which never fails, and this thread
@@ -172,4 +173,24 @@ lw_status lw_samfile_close(lw_samfile *self, lw_status so_far, lw_error *err)
     so_far = close_drain(self, so_far, err);
     free(self);
     return so_far;
+}
+
+/* A command line may hold tabs and line breaks, a header field may not. */
+static char *one_line(const char *text)
+{
+    char *copy = strdup(text);
+    for (char *p = copy; p && *p; p++)
+        if ((unsigned char)*p < ' ' || *p == 127)
+            *p = ' ';
+    return copy;
+}
+
+lw_status lw_samfile_add_program(sam_hdr_t *header, const char *command_line, lw_error *err)
+{
+    char *command = one_line(command_line ? command_line : "");
+    if (!command)
+        return lw_fail_memory(err, 1);
+    int bad = sam_hdr_add_pg(header, "lanewise", "VN", lw_version(), *command ? "CL" : NULL, command, NULL);
+    free(command);
+    return bad < 0 ? lw_fail(err, LW_E_INPUT, "the @PG lines of the input could not be understood") : LW_OK;
 }

@@ -19,6 +19,10 @@ typedef struct lw_samfile_options {
     bool many_references; /* CRAM: the records jump between references */
 } lw_samfile_options;
 
+/* Adds our @PG line, chained to those that are there. command_line NULL: without CL. LW_E_INPUT, LW_E_NOMEM.
+ */
+lw_status lw_samfile_add_program(sam_hdr_t *header, const char *command_line, lw_error *err);
+
 /* Writes the header. LW_E_IO, LW_E_NOMEM. */
 lw_status lw_samfile_open(lw_samfile **out, const lw_samfile_options *options, lw_outfile *file,
                           lw_error *err);

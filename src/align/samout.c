@@ -18,7 +18,6 @@
 #include "align/samfile.h"
 #include "align/tags.h"
 #include "common/fail.h"
-#include "lanewise/lanewise.h"
 
 typedef struct samout {
     lw_sink sink;
@@ -174,16 +173,6 @@ static lw_status keep_lines(const samout *self, int input, kstring_t *text, lw_e
     return status;
 }
 
-/* A command line may hold tabs and line breaks, a header field may not. */
-static char *one_line(const char *text)
-{
-    char *copy = strdup(text);
-    for (char *p = copy; p && *p; p++)
-        if ((unsigned char)*p < ' ' || *p == 127)
-            *p = ' ';
-    return copy;
-}
-
 static lw_status make_header(samout *self, lw_error *err)
 {
     const lw_samout_options *o = &self->o;
@@ -210,18 +199,15 @@ static lw_status make_header(samout *self, lw_error *err)
             ksprintf(&text, "%s\n", group.s);
     }
     if (status == LW_OK) {
-        char *command = one_line(o->command_line ? o->command_line : "");
         self->header = sam_hdr_init();
-        if (!command || !self->header || !text.s)
+        if (!self->header || !text.s)
             status = lw_fail_memory(err, text.l);
         else if (sam_hdr_add_lines(self->header, text.s, text.l) < 0)
             status = lw_fail(err, LW_E_INPUT, "the header lines of the input could not be understood");
-        else if (sam_hdr_add_pg(self->header, "lanewise", "VN", lw_version(), *command ? "CL" : NULL, command,
-                                NULL) < 0)
-            status = lw_fail(err, LW_E_INPUT, "the @PG lines of the input could not be understood");
-        else if (!sam_hdr_str(self->header))
+        else
+            status = lw_samfile_add_program(self->header, o->command_line, err);
+        if (status == LW_OK && !sam_hdr_str(self->header))
             status = lw_fail_memory(err, text.l);
-        free(command);
     }
     ks_free(&text);
     ks_free(&group);

@@ -12,6 +12,8 @@ const char *const align_type_names[] = {"auto", "dna", "protein", NULL};
 const char *const align_strand_names[] = {"both", "forward", "reverse", NULL};
 /* in the order of lw_align_format */
 const char *const align_format_names[] = {"sam", "bam", "cram", "paf", "tsv", NULL};
+/* their first ones, too */
+const char *const record_format_names[] = {"sam", "bam", "cram", NULL};
 const char *const pair_format_names[] = {"sam", "paf", "tsv", NULL};
 
 const align_options align_options_unset = {.strand = -1,

@@ -18,16 +18,13 @@ typedef struct align_options {
 extern const align_options align_options_unset;
 
 /* Rows of the groups, for an options table; `o` is an align_options. */
-extern const char *const align_mode_names[], *const align_type_names[], *const align_strand_names[],
-                                                                            *const align_format_names[],
-                                                                                *const pair_format_names[];
+extern const char *const align_mode_names[],
+    *const align_type_names[], *const align_strand_names[], *const align_format_names[],
+                                                                *const pair_format_names[],
+                                                                    *const record_format_names[];
 
 /* clang-format off */
-#define ALIGN_SCORING_ROWS(o)                                                                               \
-    {0, NULL, NULL, "Alignment", CLI_HEADING, NULL, 0, 0, NULL},                                            \
-    {0, "mode", "MODE", "local: the best pair of pieces (default); global: both sequences from\n"           \
-     "end to end; semiglobal: the whole read, free ends of the reference", CLI_CHOICE, &(o).mode, 0, 0,     \
-     align_mode_names},                                                                                     \
+#define ALIGN_SCORE_ROWS(o)                                                                                 \
     {'A', "match", "N", "score of two equal letters of DNA (1)", CLI_INT, &(o).match, 0, LW_MAX_SCORE,      \
      NULL},                                                                                                 \
     {'B', "mismatch", "N", "penalty of two different letters of DNA (4)", CLI_INT, &(o).mismatch, 0,        \
@@ -35,7 +32,13 @@ extern const char *const align_mode_names[], *const align_type_names[], *const a
     {'O', "gap-open", "N", "penalty of a gap, whatever its length (6; protein 11)", CLI_INT, &(o).gap_open, \
      0, LW_MAX_SCORE, NULL},                                                                                \
     {'E', "gap-extend", "N", "penalty of each letter of a gap, the first one too (1): a gap of\n"           \
-     "k letters costs O + k x E", CLI_INT, &(o).gap_extend, 0, LW_MAX_SCORE, NULL},                         \
+     "k letters costs O + k x E", CLI_INT, &(o).gap_extend, 0, LW_MAX_SCORE, NULL}
+#define ALIGN_SCORING_ROWS(o)                                                                               \
+    {0, NULL, NULL, "Alignment", CLI_HEADING, NULL, 0, 0, NULL},                                            \
+    {0, "mode", "MODE", "local: the best pair of pieces (default); global: both sequences from\n"           \
+     "end to end; semiglobal: the whole read, free ends of the reference", CLI_CHOICE, &(o).mode, 0, 0,     \
+     align_mode_names},                                                                                     \
+    ALIGN_SCORE_ROWS(o),                                                                                    \
     {0, "matrix", "NAME", "scores from a matrix in place of -A and -B: BLOSUM45/50/62/80/90,\n"             \
      "PAM30/70/250, NUC.4.4, or a file in NCBI's format (protein: BLOSUM62)", CLI_TEXT, &(o).matrix, 0, 0,  \
      NULL},                                                                                                 \

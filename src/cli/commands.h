@@ -10,6 +10,7 @@ int cmd_devices(int argc, char **argv);
 int cmd_infer(int argc, char **argv);
 int cmd_layer(int argc, char **argv);
 int cmd_makedb(int argc, char **argv);
+int cmd_realign(int argc, char **argv);
 int cmd_search(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
 

@@ -16,6 +16,7 @@ typedef struct command {
 
 static const command commands[] = {
     {"align", cmd_align, "align every read with every reference: FASTQ to BAM"},
+    {"realign", cmd_realign, "align placed reads again, optimally: BAM to BAM"},
     {"pairs", cmd_pairs, "align the n-th sequence of one file with the n-th of another"},
     {"search", cmd_search, "every query against every sequence of a database"},
     {"makedb", cmd_makedb, "pack a database for search"},
