@@ -400,7 +400,6 @@ lw_status lw_realign_order_add(lw_realign_order *s, bam1_t **record, const lw_re
             "SO:coordinate: run samtools sort first",
             s->o.file, (long long)number + 1, bam_get_qname(h->record));
     s->last_key = key;
-    LW_TRY(expire(s, key, false, err));
     if (lw_has_placed_mate(h->record))
         LW_TRY(find_mate(s, number, err));
     if (!h->waits)
