@@ -126,7 +126,7 @@ int cmd_bench(int argc, char **argv)
          NULL},
         {0, "letters", "N", "letters of the database of `search` (200000000 on a GPU, else 4000000)",
          CLI_INT64, &letters, 1000, 1e11, NULL},
-        {0, "vertices", "N", "largest graph of `apsp` (32768 on a GPU, else 4096)", CLI_INT64, &vertices, 256,
+        {0, "vertices", "N", "largest graph of `apsp` (65536 on a GPU, else 4096)", CLI_INT64, &vertices, 256,
          1e6, NULL},
         {0, "device", "N", "CUDA device (0)", CLI_INT, &device, 0, CLI_MAX_DEVICES - 1, NULL},
         {0, "json", "FILE", "also write the results to FILE ('-': standard output)", CLI_TEXT, &json, 0, 0,
