@@ -43,6 +43,7 @@ lw_status bench_add(bench *b, const bench_result *about, double *rates, int n, l
     r->minimum = rates[0];
     r->median = rates[n / 2];
     r->maximum = rates[n - 1];
+    lw_say(b->host, LW_SAY_INFO, "%s, %s, %s: %.5g %s", r->name, r->backend, r->shape, r->median, r->unit);
     return LW_OK;
 }
 

@@ -23,7 +23,8 @@ static unsigned detected(void)
         set |= 1u << LW_ISA_AVX512BW;
     if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vnni"))
         set |= 1u << LW_ISA_AVX512VNNI;
-    if (__builtin_cpu_supports("avx2"))
+    if (__builtin_cpu_supports("avx2") &&
+        __builtin_cpu_supports("fma")) /* all from AMD and Intel have both */
         set |= 1u << LW_ISA_AVX2;
     if (__builtin_cpu_supports("sse4.1"))
         set |= 1u << LW_ISA_SSE41;

@@ -5,7 +5,9 @@
  * panel d(*,K) are multiplied (min-plus) by it, once, which is exact since it is closed; then everything else
  * takes the product of the two panels. All three are the same product kernel on packed panels. Distances
  * below 2^15 run in 16-bit lanes: where the driver proved that they stay there, or, unproved, with a look at
- * the result (the rule in paths_backend.h). */
+ * the result (the rule in paths_backend.h). 64-bit integers below 2^53 run as float64, which no vector unit
+ * adds and compares slower. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,18 +100,42 @@ static lw_status panel_task(void *arg, int64_t t, int worker, lw_error *err)
     return LW_OK;
 }
 
-/* Task t: one tile of rows times a group of tiles of columns. Panels take part again, which changes nothing.
- */
+/* The parts of one tile's rows (or columns) that are no pivots: at most two, {first, length} each, counted
+ * from the tile's first. A pivot block that is no whole number of packed strips of `strip` stays in: to take
+ * part again changes nothing. */
+static int without_pivots(const solver *s, int64_t first, int64_t extent, int strip, int64_t parts[2][2])
+{
+    int64_t begin = s->k0 - first, end = begin + s->depth;
+    if (begin < 0 || begin >= extent || begin % strip != 0 || (end % strip != 0 && end != extent)) {
+        parts[0][0] = 0, parts[0][1] = extent;
+        return 1;
+    }
+    int n = 0;
+    if (begin > 0)
+        parts[n][0] = 0, parts[n++][1] = begin;
+    if (end < extent)
+        parts[n][0] = end, parts[n++][1] = extent - end;
+    return n;
+}
+
+/* Task t: one tile of rows times a group of tiles of columns, the panels left out. */
 static lw_status product_task(void *arg, int64_t t, int worker, lw_error *err)
 {
     (void)worker, (void)err;
     const solver *s = arg;
-    int64_t row = t % s->tiles, i = row * LW_CPU_TILE, rows = least(LW_CPU_TILE, s->n - i);
+    const lw_paths_cpu_kernels *k = s->kernels;
+    int64_t row = t % s->tiles, i = row * LW_CPU_TILE, stride = (int64_t)s->depth * k->size;
     int64_t first = t / s->tiles * LW_CPU_GROUP, last = least(first + LW_CPU_GROUP, s->tiles);
+    int64_t rows[2][2], columns[2][2];
+    int row_parts = without_pivots(s, i, least(LW_CPU_TILE, s->n - i), LW_CPU_ROWS, rows);
     for (int64_t column = first; column < last; column++) {
         int64_t j = column * LW_CPU_TILE;
-        s->kernels->product(at(s, i, j), s->ld, rows, least(LW_CPU_TILE, s->n - j),
-                            s->rows + row * tile_bytes(s), s->columns + column * tile_bytes(s), s->depth);
+        int column_parts = without_pivots(s, j, least(LW_CPU_TILE, s->n - j), k->width, columns);
+        for (int x = 0; x < row_parts; x++)
+            for (int y = 0; y < column_parts; y++)
+                k->product(at(s, i + rows[x][0], j + columns[y][0]), s->ld, rows[x][1], columns[y][1],
+                           s->rows + row * tile_bytes(s) + rows[x][0] * stride,
+                           s->columns + column * tile_bytes(s) + columns[y][0] * stride, s->depth);
     }
     return LW_OK;
 }
@@ -197,6 +223,47 @@ static lw_status largest_row(void *arg, int64_t i, int worker, lw_error *err)
     return LW_OK;
 }
 
+/* --- 64-bit integers as float64 --------------------------------------------------------------------- */
+
+/* Whether every number of the run is an integer that float64 holds: an entry is the length of a path without
+ * repeated vertices or, with negative weights, of a walk that is no shorter than the shortest path; the sum
+ * of two of them must stay below 2^53. */
+static bool fits_f64(const lw_paths_job *job)
+{
+    const double limit = 9007199254740992.0; /* 2^53 */
+    return job->type == LW_PATHS_S64 && 2 * (double)job->max_weight * (double)job->n < limit &&
+           -2 * (double)job->low < limit;
+}
+
+/* Infinity may have sunk in a matrix of a resumed run, by less than that (fits_f64()). */
+static lw_status to_f64_row(void *arg, int64_t i, int worker, lw_error *err)
+{
+    (void)worker, (void)err;
+    const lw_paths_job *job = arg;
+    char *row = (char *)job->matrix + i * job->ld * 8;
+    for (int64_t j = 0; j < job->n; j++) {
+        int64_t d;
+        memcpy(&d, row + 8 * j, sizeof d);
+        double x = d > LW_PATHS_INF_S64 / 2 ? (double)INFINITY : (double)d;
+        memcpy(row + 8 * j, &x, sizeof x);
+    }
+    return LW_OK;
+}
+
+static lw_status from_f64_row(void *arg, int64_t i, int worker, lw_error *err)
+{
+    (void)worker, (void)err;
+    const lw_paths_job *job = arg;
+    char *row = (char *)job->matrix + i * job->ld * 8;
+    for (int64_t j = 0; j < job->n; j++) {
+        double x;
+        memcpy(&x, row + 8 * j, sizeof x);
+        int64_t d = isinf(x) ? LW_PATHS_INF_S64 : (int64_t)x;
+        memcpy(row + 8 * j, &d, sizeof d);
+    }
+    return LW_OK;
+}
+
 /* --- next hops -------------------------------------------------------------------------------------- */
 
 /* Edges from the last to the first, so that the smallest vertex stays. */
@@ -276,7 +343,7 @@ static lw_status cpu_estimate(void *context, const lw_paths_job *job, lw_paths_e
     (void)err;
     const cpu *c = context;
     double n = (double)job->n;
-    int lane = sixteen_bits(job) ? LW_LANE_U16 : (int)job->type;
+    int lane = sixteen_bits(job) ? LW_LANE_U16 : fits_f64(job) ? LW_LANE_F64 : (int)job->type;
     double panels = 2 * n * LW_CPU_PIVOTS * c->kernels[lane].size;
     *out = (lw_paths_estimate){
         .seconds = n * n * (n - (double)job->k_begin) / lw_cpu_rates[lane] / lw_pool_threads(c->pool),
@@ -301,10 +368,12 @@ static lw_status look_at_diagonal(const solver *s, lw_paths_type type, lw_error 
     return LW_OK;
 }
 
-/* All k-blocks from k_begin on. w: the 16-bit copy to widen before a checkpoint is saved, or NULL. */
-static lw_status run_blocks(solver *s, const lw_paths_job *job, narrow *w, lw_paths_report *report,
-                            lw_error *err)
+/* All k-blocks from k_begin on. w: the 16-bit copy to widen before a checkpoint is saved, or NULL. type: what
+ * the lanes hold. */
+static lw_status run_blocks(solver *s, const lw_paths_job *job, lw_paths_type type, narrow *w,
+                            lw_paths_report *report, lw_error *err)
 {
+    bool as_f64 = type == LW_PATHS_F64 && job->type == LW_PATHS_S64;
     const lw_host *host = s->cpu->host;
     for (int64_t k = job->k_begin; k < s->n; k += s->depth) {
         /* up to a multiple of the block, so that a block never straddles two tiles */
@@ -312,7 +381,7 @@ static lw_status run_blocks(solver *s, const lw_paths_job *job, narrow *w, lw_pa
         s->depth = (int)least(LW_CPU_PIVOTS - k % LW_CPU_PIVOTS, s->n - k);
         LW_TRY(solve_block(s, err));
         if (job->negative)
-            LW_TRY(look_at_diagonal(s, job->type, err));
+            LW_TRY(look_at_diagonal(s, type, err));
         int64_t done = k + s->depth;
         report->relaxations += (double)s->n * (double)s->n * s->depth;
         if (host && host->progress)
@@ -320,7 +389,11 @@ static lw_status run_blocks(solver *s, const lw_paths_job *job, narrow *w, lw_pa
         if (job->checkpoint_want && job->checkpoint_want(job->checkpoint_user, done)) {
             if (w)
                 LW_TRY(lw_pool_for(s->cpu->pool, s->n, widen_row, w, err));
+            if (as_f64)
+                LW_TRY(lw_pool_for(s->cpu->pool, s->n, from_f64_row, (void *)job, err));
             LW_TRY(job->checkpoint_save(job->checkpoint_user, done, err));
+            if (as_f64)
+                LW_TRY(lw_pool_for(s->cpu->pool, s->n, to_f64_row, (void *)job, err));
         }
         if (lw_stopped(host))
             return lw_fail(err, LW_E_INTERRUPTED, "interrupted");
@@ -344,7 +417,7 @@ static lw_status solve_narrow(const cpu *c, const lw_paths_job *job, bool proved
     }
     LW_TRY_END(lw_pool_for(c->pool, n, narrow_row, &w, err));
     LW_TRY_END(solver_open(&s, c, LW_LANE_U16, w.lanes, n, n, err));
-    LW_TRY_END(run_blocks(&s, job, &w, report, err));
+    LW_TRY_END(run_blocks(&s, job, job->type, &w, report, err));
     *fitted = true;
     if (!proved) {
         LW_TRY_END(lw_pool_for(c->pool, n, largest_row, &w, err));
@@ -368,11 +441,17 @@ static lw_status cpu_solve(void *context, const lw_paths_job *job, lw_paths_repo
     bool fitted = false;
     if (narrow_mode)
         LW_TRY(solve_narrow(c, job, narrow_mode == 1, &fitted, report, err));
+    bool as_f64 = fits_f64(job);
     if (!fitted) {
         solver s = {0};
-        lw_status status = solver_open(&s, c, (int)job->type, job->matrix, job->n, job->ld, err);
+        lw_paths_type type = as_f64 ? LW_PATHS_F64 : job->type;
+        lw_status status = solver_open(&s, c, (int)type, job->matrix, job->n, job->ld, err);
+        if (status == LW_OK && as_f64)
+            status = lw_pool_for(c->pool, job->n, to_f64_row, (void *)job, err);
         if (status == LW_OK)
-            status = run_blocks(&s, job, NULL, report, err);
+            status = run_blocks(&s, job, type, NULL, report, err);
+        if (status == LW_OK && as_f64)
+            status = lw_pool_for(c->pool, job->n, from_f64_row, (void *)job, err);
         solver_close(&s);
         LW_TRY(status);
     }
@@ -383,7 +462,8 @@ static lw_status cpu_solve(void *context, const lw_paths_job *job, lw_paths_repo
     report->kernel_seconds += now() - start;
     report->next_seconds += now() - solved;
     snprintf(report->how, sizeof report->how, "%s%s, %d threads",
-             !narrow_mode       ? ""
+             as_f64             ? "as float64, "
+             : !narrow_mode     ? ""
              : narrow_mode == 1 ? "16 bits (proved), "
              : fitted           ? "16 bits (verified), "
                                 : "16 bits did not suffice, ",

@@ -7,6 +7,7 @@
 
 #include "common/simd_minplus.h"
 #include "paths/paths_backend.h"
+#include "paths/paths_cpu_tuning.h"
 
 #define LANE s32
 #define ELEMENT int32_t

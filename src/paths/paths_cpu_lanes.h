@@ -8,6 +8,8 @@
 #define VEC(f) VEC__(LANE, f)
 #define LANES_(t) LW_##t##v_LANES
 #define LANES__(t) LANES_(t)
+#define AFRESH_(t) LW_##t##v_AFRESH
+#define AFRESH__(t) AFRESH_(t)
 #define WIDTH (LW_MINPLUS_VECTORS * (int)LANES__(LANE))
 
 static void NAME(close)(void *block, int64_t ld, int depth)
@@ -32,10 +34,17 @@ static void NAME(pack_rows)(void *out, const void *m, int64_t ld, int64_t rows, 
 {
     ELEMENT *to = out;
     const ELEMENT *from = m;
-    for (int64_t i0 = 0; i0 < rows; i0 += LW_CPU_ROWS, to += (int64_t)depth * LW_CPU_ROWS)
+    int64_t i0 = 0;
+    for (; i0 + LW_CPU_ROWS <= rows; i0 += LW_CPU_ROWS, from += LW_CPU_ROWS * ld)
+        for (int k = 0; k < depth; k++, to += LW_CPU_ROWS)
+            for (int i = 0; i < LW_CPU_ROWS; i++) {
+                to[i] = from[i * ld + k];
+                if (k % (64 / (int)sizeof *to) == 0 && i0 + LW_CPU_ROWS + i < rows)
+                    __builtin_prefetch(from + (LW_CPU_ROWS + i) * ld + k);
+            }
+    for (int k = 0; i0 < rows && k < depth; k++, to += LW_CPU_ROWS)
         for (int i = 0; i < LW_CPU_ROWS; i++)
-            for (int k = 0; k < depth; k++)
-                to[k * LW_CPU_ROWS + i] = i0 + i < rows ? from[(i0 + i) * ld + k] : NOTHING;
+            to[i] = i0 + i < rows ? from[i * ld + k] : NOTHING;
 }
 
 static void NAME(pack_columns)(void *out, const void *m, int64_t ld, int64_t columns, int depth)
@@ -57,18 +66,17 @@ static inline __attribute__((always_inline)) void NAME(tile)(ELEMENT *c, int64_t
                                                              const ELEMENT *b, int depth)
 {
     VEC() sum[LW_CPU_ROWS][LW_MINPLUS_VECTORS];
+    const ELEMENT *again = AFRESH__(LANE) ? lw_afresh(a) : a;
     for (int i = 0; i < LW_CPU_ROWS; i++)
         for (int v = 0; v < LW_MINPLUS_VECTORS; v++)
             sum[i][v] = VEC(_load)(c + i * ld + v * (int)LANES__(LANE));
-    for (int k = 0; k < depth; k++, a += LW_CPU_ROWS, b += WIDTH) {
+    for (int k = 0; k < depth; k++, a += LW_CPU_ROWS, again += LW_CPU_ROWS, b += WIDTH) {
         VEC() right[LW_MINPLUS_VECTORS];
         for (int v = 0; v < LW_MINPLUS_VECTORS; v++)
             right[v] = VEC(_load)(b + v * (int)LANES__(LANE));
-        for (int i = 0; i < LW_CPU_ROWS; i++) {
-            VEC() left = VEC(_set1)(a[i]);
+        for (int i = 0; i < LW_CPU_ROWS; i++)
             for (int v = 0; v < LW_MINPLUS_VECTORS; v++)
-                sum[i][v] = VEC(_min)(sum[i][v], VEC(_add)(left, right[v]));
-        }
+                sum[i][v] = VEC(_min)(sum[i][v], VEC(_add)(VEC(_set1)(v ? again[i] : a[i]), right[v]));
     }
     for (int i = 0; i < LW_CPU_ROWS; i++)
         for (int v = 0; v < LW_MINPLUS_VECTORS; v++)
@@ -83,6 +91,9 @@ static void NAME(product)(void *to, int64_t ld, int64_t rows, int64_t columns, c
     for (int64_t j = 0; j < columns; j += WIDTH, b += (int64_t)depth * WIDTH)
         for (int64_t i = 0; i < rows; i += LW_CPU_ROWS) {
             const ELEMENT *strip = a + i * depth;
+            for (int64_t x = i + LW_CPU_AHEAD; x < rows && x < i + LW_CPU_AHEAD + LW_CPU_ROWS; x++)
+                for (int64_t y = 0; y < WIDTH; y += 64 / (int)sizeof *c)
+                    __builtin_prefetch(c + x * ld + j + y, 1);
             if (i + LW_CPU_ROWS <= rows && j + WIDTH <= columns) {
                 NAME(tile)(c + i * ld + j, ld, strip, b, depth);
                 continue;
@@ -108,6 +119,8 @@ static void NAME(product)(void *to, int64_t ld, int64_t rows, int64_t columns, c
 #undef VEC
 #undef LANES_
 #undef LANES__
+#undef AFRESH_
+#undef AFRESH__
 #undef WIDTH
 #undef LANE
 #undef ELEMENT
