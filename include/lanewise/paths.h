@@ -132,6 +132,10 @@ typedef enum lw_matrix_format {
 
 struct lw_temporaries;
 
+/* The name of a file that lies beside PATH: ".npy" at its end replaced by `suffix` (".names.txt",
+ * ".next.npy"), or `suffix` behind another name. malloc'ed; NULL: no memory. */
+char *lw_paths_beside(const char *path, const char *suffix);
+
 /* LW_E_ARG: next hops with a format that cannot carry them or without a file name. */
 lw_status lw_paths_write(const lw_paths *paths, const lw_graph *graph, lw_matrix_format format,
                          const char *path, struct lw_temporaries *temporaries, lw_error *err);

@@ -477,6 +477,21 @@ int cli_also_reads(cli *run, const char *path)
     return CLI_GO_ON;
 }
 
+int cli_also_writes(cli *run, const char *path, const char *const *reads, int n)
+{
+    bool replaces = false;
+    for (int i = 0; i < run->n_inputs; i++)
+        replaces = replaces || same_file(run->inputs[i], path);
+    for (int i = 0; i < n; i++)
+        replaces = replaces || (reads[i] && same_file(reads[i], path));
+    if (replaces)
+        return cli_usage_error(run, "%s, which is written too, would replace an input: give another name",
+                               path);
+    if (strcmp(run->output, path) == 0 || same_file(run->output, path))
+        return cli_usage_error(run, "%s cannot be two outputs", path);
+    return CLI_GO_ON;
+}
+
 int cli_writes_binary(cli *run, const char *format)
 {
     if (strcmp(run->output, "-") == 0 && isatty(STDOUT_FILENO))

@@ -119,6 +119,10 @@ int cli_begin(cli *run, int argc, char **argv, const cli_spec *spec, const cli_o
  * code where it is standard input a second time or the file of -o. */
 int cli_also_reads(cli *run, const char *path);
 
+/* For each file that is written besides that of -o: CLI_GO_ON, or the exit code where it is an input, one of
+ * the n files `reads` (which may hold NULL) or the file of -o. */
+int cli_also_writes(cli *run, const char *path, const char *const *reads, int n);
+
 /* CLI_GO_ON, or the exit code where a binary format would go to a terminal. */
 int cli_writes_binary(cli *run, const char *format);
 

@@ -1,5 +1,6 @@
 /* cmd_apsp.c - lanewise apsp: all-pairs shortest paths of a graph in a file. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -66,6 +67,25 @@ static lw_status try_output(cli *run, lw_error *err)
     if (status == LW_OK)
         lw_outfile_close(file, LW_E_INTERRUPTED, NULL); /* takes the temporary away again */
     return status;
+}
+
+/* The files that are written besides that of -o must not be inputs either. */
+static int side_files(cli *run, const options *o)
+{
+    const char *reads[] = {o->query, o->sets};
+    const char *const suffixes[] = {".names.txt", ".next.npy"};
+    int code = o->checkpoint ? cli_also_writes(run, o->checkpoint, reads, 2) : CLI_GO_ON;
+    bool matrix = !o->query && !o->stats && !o->sets && strcmp(run->output, "-") != 0 &&
+                  output_format(o, run->output) == LW_MATRIX_NPY;
+    for (int i = 0; i < 2 && matrix && code == CLI_GO_ON; i++) {
+        char *name = i == 0 || o->next ? lw_paths_beside(run->output, suffixes[i]) : NULL;
+        if (name)
+            code = cli_also_writes(run, name, reads, 2);
+        if (name && code == CLI_GO_ON && o->checkpoint && strcmp(name, o->checkpoint) == 0)
+            code = cli_usage_error(run, "%s cannot be two outputs", name);
+        free(name);
+    }
+    return code;
 }
 
 static lw_status write_result(cli *run, const options *o, const lw_paths *paths, const lw_graph *graph,
@@ -182,6 +202,8 @@ int cmd_apsp(int argc, char **argv)
         return cli_usage_error(&run, "--next needs -o FILE.npy, beside which it writes FILE.next.npy");
     if (!o.query && !o.stats && !o.sets && output_format(&o, run.output) == LW_MATRIX_NPY &&
         (code = cli_writes_binary(&run, "npy")) != CLI_GO_ON)
+        return code;
+    if ((code = side_files(&run, &o)) != CLI_GO_ON)
         return code;
     lw_error err = {0};
     return cli_end(&run, solve(&run, &o, &err), &err);

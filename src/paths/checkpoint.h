@@ -17,6 +17,8 @@ typedef struct lw_checkpoint {
     const void *matrix; /* n * n elements */
 } lw_checkpoint;
 
+/* Fails where no file can be made at `path`, so that this is known before the work. LW_E_IO. */
+lw_status lw_checkpoint_try(const char *path, lw_error *err);
 /* What the file at `path` holds: *k pivots done in a matrix of *type. *k = 0 where there is no such file.
  * LW_E_INPUT: it is none of ours, damaged in its header, or belongs to another graph; LW_E_IO. */
 lw_status lw_checkpoint_peek(const char *path, uint64_t fingerprint, int64_t n, lw_paths_type *type,

@@ -12,8 +12,7 @@
 static const lw_dtype dtype_of[] = {
     [LW_PATHS_S32] = LW_I32, [LW_PATHS_S64] = LW_I64, [LW_PATHS_F32] = LW_F32, [LW_PATHS_F64] = LW_F64};
 
-/* PATH with ".npy" replaced by `suffix`, or with it behind. malloc'ed. */
-static char *beside(const char *path, const char *suffix)
+char *lw_paths_beside(const char *path, const char *suffix)
 {
     size_t n = strlen(path);
     if (n > 4 && strcmp(path + n - 4, ".npy") == 0)
@@ -32,47 +31,52 @@ static lw_status check(lw_outfile *file, FILE *f, lw_error *err)
     return ferror(f) ? lw_outfile_failed(file, errno, err) : LW_OK;
 }
 
-static lw_status write_names(const lw_graph *g, const char *path, lw_temporaries *temporaries, lw_error *err)
+static lw_status write_names(const lw_graph *g, lw_outfile *file, lw_error *err)
 {
-    char number[LW_VERTEX_NUMBER], *name = beside(path, ".names.txt");
-    if (!name)
-        return lw_fail_memory(err, strlen(path) + 16);
-    lw_outfile *file;
-    lw_status status = lw_outfile_open(&file, name, temporaries, err);
-    free(name);
-    LW_TRY(status);
+    char number[LW_VERTEX_NUMBER];
     FILE *f = lw_outfile_stream(file);
     if (!f)
-        return lw_outfile_close(file, lw_fail_memory(err, BUFSIZ), err);
+        return lw_fail_memory(err, BUFSIZ);
     for (int64_t v = 0; v < lw_graph_vertices(g); v++)
         fprintf(f, "%s\n", lw_graph_name(g, v, number));
-    return lw_outfile_close(file, check(file, f, err), err);
+    return check(file, f, err);
 }
 
-static lw_status write_array(lw_dtype dtype, void *data, int64_t n, const char *path,
-                             lw_temporaries *temporaries, lw_error *err)
+static lw_status write_array(lw_dtype dtype, void *data, int64_t n, lw_outfile *file, lw_error *err)
 {
     lw_npy array = {.dtype = dtype, .ndim = 2, .shape = {n, n}, .count = n * n, .data = data};
-    lw_outfile *file;
-    LW_TRY(lw_outfile_open(&file, path, temporaries, err));
-    return lw_outfile_close(file, lw_npy_write(file, &array, err), err);
+    return lw_npy_write(file, &array, err);
 }
 
+static lw_status open_beside(lw_outfile **file, const char *path, const char *suffix,
+                             lw_temporaries *temporaries, lw_error *err)
+{
+    char *name = lw_paths_beside(path, suffix);
+    lw_status status =
+        name ? lw_outfile_open(file, name, temporaries, err) : lw_fail_memory(err, strlen(path) + 16);
+    free(name);
+    return status;
+}
+
+/* All files are complete before the first gets its name, and the matrix gets it last. */
 static lw_status write_npy(const lw_paths *p, const lw_graph *g, const char *path,
                            lw_temporaries *temporaries, lw_error *err)
 {
-    LW_TRY(write_array(dtype_of[p->type], p->distance, p->n, path, temporaries, err));
-    if (p->next) {
-        char *name = beside(path, ".next.npy");
-        if (!name)
-            return lw_fail_memory(err, strlen(path) + 16);
-        lw_status status = write_array(LW_I32, p->next, p->n, name, temporaries, err);
-        free(name);
-        LW_TRY(status);
-    }
-    if (path && strcmp(path, "-") != 0 && lw_graph_named(g))
-        LW_TRY(write_names(g, path, temporaries, err));
-    return LW_OK;
+    lw_outfile *matrix = NULL, *next = NULL, *names = NULL;
+    lw_status status = lw_outfile_open(&matrix, path, temporaries, err);
+    if (status == LW_OK && p->next)
+        status = open_beside(&next, path, ".next.npy", temporaries, err);
+    if (status == LW_OK && path && strcmp(path, "-") != 0 && lw_graph_named(g))
+        status = open_beside(&names, path, ".names.txt", temporaries, err);
+    if (status == LW_OK)
+        status = write_array(dtype_of[p->type], p->distance, p->n, matrix, err);
+    if (status == LW_OK && next)
+        status = write_array(LW_I32, p->next, p->n, next, err);
+    if (status == LW_OK && names)
+        status = write_names(g, names, err);
+    status = lw_outfile_close(names, status, err);
+    status = lw_outfile_close(next, status, err);
+    return lw_outfile_close(matrix, status, err);
 }
 
 static lw_status write_text(const lw_paths *p, const lw_graph *g, lw_matrix_format format, lw_outfile *file,

@@ -514,6 +514,7 @@ static lw_status look_at_checkpoint(run *r, lw_paths_type result, lw_error *err)
     lw_paths_type type = p->inner;
     int64_t k;
     LW_TRY(lw_checkpoint_peek(o->checkpoint, sum, g->n, &type, &k, err));
+    LW_TRY(lw_checkpoint_try(o->checkpoint, err));
     if (type != p->inner && type == LW_PATHS_S64) { /* it had been found that 32 bits do not suffice */
         p->inner = type;
         p->proved = true;
