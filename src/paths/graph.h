@@ -77,8 +77,14 @@ static inline double lw_graph_weight(const lw_graph *g, int64_t e)
     return g->whole ? (double)g->whole[e] : g->real[e];
 }
 
-/* The readers. */
+/* The readers: graph_text.c, graph_gfa.c, graph_edges.c, graph_dense.c. */
 struct lw_lines;
+lw_status lw_graph_read_gr(lw_graph **out, struct lw_lines *lines, const lw_graph_options *options,
+                           lw_error *err);
+lw_status lw_graph_read_mtx(lw_graph **out, struct lw_lines *lines, const lw_graph_options *options,
+                            lw_error *err);
+lw_status lw_graph_read_gfa(lw_graph **out, struct lw_lines *lines, const lw_graph_options *options,
+                            lw_error *err);
 lw_status lw_graph_read_edges(lw_graph **out, struct lw_lines *lines, const lw_graph_options *options,
                               const lw_host *host, lw_error *err);
 lw_status lw_graph_read_npy(lw_graph **out, const char *path, const lw_graph_options *options, lw_error *err);

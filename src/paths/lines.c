@@ -119,3 +119,12 @@ lw_status lw_lines_bad(const lw_lines *l, const char *text, lw_error *err, const
     return lw_fail(err, LW_E_INPUT, "%s: line %lld: %s, found '%.100s%s'", l->name, (long long)l->number,
                    what, text, strlen(text) > 100 ? "..." : "");
 }
+
+bool lw_lines_count(const char *text, int64_t low, int64_t high, int64_t *out)
+{
+    size_t n = strlen(text);
+    if (n == 0 || n > 18 || text[strspn(text, "0123456789")] != '\0')
+        return false;
+    *out = strtoll(text, NULL, 10);
+    return *out >= low && *out <= high;
+}

@@ -32,4 +32,7 @@ void lw_lines_close(lw_lines *lines);
 lw_status lw_lines_bad(const lw_lines *lines, const char *text, lw_error *err, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* A count or a vertex number in [low, high], the whole text. */
+bool lw_lines_count(const char *text, int64_t low, int64_t high, int64_t *out);
+
 #endif
