@@ -2,8 +2,11 @@
  * of the database.
  *
  * Passes. The first one walks the whole database in chunks, for packs of queries, in the narrowest lanes that
- * the matrix fits. What it cannot hold (or, with a filter, what it lets through) goes on a list per query;
- * the next passes walk those lists, in wider lanes each time, until nothing is left: 32 bits hold everything.
+ * the matrix fits. Where few hits are wanted it only screens: it computes bounds of the scores
+ * (search_cpu_screen.h), and the subjects that may be among the best go on a list per query, scored exactly
+ * in the second pass. What the lanes cannot hold (or, with a filter, what it lets through) goes on another
+ * list; the next passes walk those lists, in wider lanes each time, until nothing is left: 32 bits hold
+ * everything.
  */
 #include "align/search_backend.h"
 
@@ -27,6 +30,8 @@ typedef struct cpu {
     int narrowest;     /* first width that the matrix and the penalties fit */
     int32_t low, high; /* lowest and highest matrix entry, and 0 */
     int8_t table[LW_MAX_LETTERS][3][LW_MAX_LETTERS];
+    lw_search_screen screen;
+    int8_t screen_table[LW_MAX_LETTERS][3][LW_MAX_LETTERS]; /* with what the diagonal earns there */
     int32_t *chunk; /* first subject of each chunk; one more at the end */
     int64_t n_chunks;
 } cpu;
@@ -64,8 +69,7 @@ static void set_range(const cpu *c, int width, bool gapless, int32_t *zero, int3
     *limit = highest[width];
     if (!c->kernels->wraps || gapless || width == WIDTH_32)
         return;
-    int32_t below = sc->gap_open + 2 * sc->gap_extend;
-    *zero += below > -c->low ? below : -c->low;
+    *zero += sc->gap_open + 2 * sc->gap_extend - c->low;
     *limit -= c->high - 1;
 }
 
@@ -96,6 +100,12 @@ static void make_tables(cpu *c)
         if (limit - zero >= WORTH_WHILE)
             break;
     }
+    if (c->narrowest != WIDTH_8)
+        return;
+    c->screen = c->kernels->screen_range(sc->gap_open, sc->gap_extend, c->low, c->high);
+    for (int q = 0; q < LW_MAX_LETTERS; q++)
+        for (int t = 0; t < LW_MAX_LETTERS; t++)
+            c->screen_table[q][0][t] = (int8_t)((c->table[q][0][t] + 2 * sc->gap_extend) & 0xff);
 }
 
 /* Chunks of at least so many letters, and long enough for the longest subject of each to hide among the other
@@ -169,12 +179,14 @@ static lw_status cpu_open(const lw_search_backend *self, void **context, const l
 typedef struct worker {
     int64_t chunk; /* whose plan is laid out; -1: none */
     lw_search_plan plan;
-    int64_t letters_capacity, events_capacity, subjects_capacity, rows_capacity, scores_capacity;
+    int64_t letters_capacity, events_capacity, subjects_capacity, columns_capacity, rows_capacity,
+        scores_capacity;
     int32_t *subjects; /* of the plan */
     int32_t *first_block;
     uint8_t *columns;
+    const uint8_t **rows;
     int32_t *scores;
-    _Alignas(LW_SEARCH_VEC_MAX) uint8_t profile[LW_MAX_LETTERS * LW_SEARCH_COLUMNS * LW_SEARCH_VEC_MAX];
+    _Alignas(LW_SEARCH_VEC_MAX) uint8_t profile[LW_MAX_LETTERS * LW_SEARCH_MAX_COLUMNS * LW_SEARCH_VEC_MAX];
 } worker;
 
 static lw_status reserve(void *array, int64_t *capacity, int64_t wanted, size_t each, lw_error *err)
@@ -193,13 +205,15 @@ static lw_status reserve(void *array, int64_t *capacity, int64_t wanted, size_t 
     return LW_OK;
 }
 
-static int32_t blocks_of(int32_t len)
+static int32_t blocks_of(const cpu *c, int32_t len)
 {
-    return (len - 1) / LW_SEARCH_COLUMNS + 1;
+    return (len - 1) / c->kernels->columns + 1;
 }
 
+enum { FOUR = 4 };
+
 /* Four letters as a number, the first one lowest. */
-static uint32_t four_letters(const uint8_t codes[LW_SEARCH_COLUMNS])
+static uint32_t four_letters(const uint8_t codes[FOUR])
 {
     return ((uint32_t)codes[0] | (uint32_t)codes[1] << 8 | (uint32_t)codes[2] << 16 |
             (uint32_t)codes[3] << 24) &
@@ -209,22 +223,21 @@ static uint32_t four_letters(const uint8_t codes[LW_SEARCH_COLUMNS])
 /* The last letters of a subject, fewer than four or none, and pads. */
 static uint32_t last_letters(const uint8_t *codes, int32_t left)
 {
-    uint8_t four[LW_SEARCH_COLUMNS] = {LW_DATABASE_PAD, LW_DATABASE_PAD, LW_DATABASE_PAD, LW_DATABASE_PAD};
+    uint8_t four[FOUR] = {LW_DATABASE_PAD, LW_DATABASE_PAD, LW_DATABASE_PAD, LW_DATABASE_PAD};
     for (int32_t k = 0; k < left; k++)
         four[k] = codes[k];
     return four_letters(four);
 }
 
-/* Four lanes of bytes: row l of x is a lane and becomes column l of the block, as a transpose of 4 x 4 bytes.
- */
+/* Four lanes of bytes: row l of x is a lane and becomes column l of four, as a transpose of 4 x 4 bytes. */
 static void put_bytes(uint8_t *to, int vector, const uint32_t x[4])
 {
     const uint32_t even = 0x00ff00ff;
     uint32_t a02 = (x[0] & even) | (x[1] & even) << 8, a13 = (x[0] >> 8 & even) | (x[1] & ~even);
     uint32_t b02 = (x[2] & even) | (x[3] & even) << 8, b13 = (x[2] >> 8 & even) | (x[3] & ~even);
-    uint32_t column[LW_SEARCH_COLUMNS] = {(a02 & 0xffff) | b02 << 16, (a13 & 0xffff) | b13 << 16,
-                                          a02 >> 16 | (b02 & 0xffff0000), a13 >> 16 | (b13 & 0xffff0000)};
-    for (int k = 0; k < LW_SEARCH_COLUMNS; k++)
+    uint32_t column[FOUR] = {(a02 & 0xffff) | b02 << 16, (a13 & 0xffff) | b13 << 16,
+                             a02 >> 16 | (b02 & 0xffff0000), a13 >> 16 | (b13 & 0xffff0000)};
+    for (int k = 0; k < FOUR; k++)
         for (int l = 0; l < 4; l++)
             to[k * vector + l] = (uint8_t)(column[k] >> 8 * l);
 }
@@ -233,7 +246,7 @@ static void put_bytes(uint8_t *to, int vector, const uint32_t x[4])
 static void put_wide(uint8_t *to, int vector, int width, const uint32_t x[4])
 {
     for (int l = 0; l < 4; l++)
-        for (int k = 0; k < LW_SEARCH_COLUMNS; k++)
+        for (int k = 0; k < FOUR; k++)
             memset(to + k * vector + (l << width), (int)(x[l] >> 8 * k & 0xff), (size_t)1 << width);
 }
 
@@ -249,7 +262,9 @@ static void write_letters(const cpu *c, const lw_search_plan *plan, int width, c
     int32_t left[LW_SEARCH_VEC_MAX] = {0};
     uint8_t *to = plan->letters;
     int64_t event = 0;
-    for (int64_t block = 0; block < plan->n_blocks; block++, to += LW_SEARCH_COLUMNS * vector) {
+    const int columns = c->kernels->columns;
+    for (int64_t four = 0; four < plan->n_blocks * columns / FOUR; four++, to += FOUR * vector) {
+        int64_t block = four * FOUR / columns;
         for (; event < plan->n_events && plan->events[event].block == block; event++) {
             int32_t subject = subjects[plan->events[event].next], lane = plan->events[event].lane;
             codes[lane] = db->codes + db->start[subject];
@@ -263,10 +278,10 @@ static void write_letters(const cpu *c, const lw_search_plan *plan, int width, c
         for (int lane = 0; lane < lanes; lane += 4) {
             uint32_t x[4];
             for (int l = 0; l < 4; l++) {
-                if (left[lane + l] >= LW_SEARCH_COLUMNS) {
+                if (left[lane + l] >= FOUR) {
                     x[l] = four_letters(codes[lane + l]);
-                    codes[lane + l] += LW_SEARCH_COLUMNS;
-                    left[lane + l] -= LW_SEARCH_COLUMNS;
+                    codes[lane + l] += FOUR;
+                    left[lane + l] -= FOUR;
                 } else {
                     x[l] = last_letters(codes[lane + l], left[lane + l]);
                     left[lane + l] = 0;
@@ -299,12 +314,12 @@ static lw_status lay_out(const cpu *c, worker *w, int width, const int32_t *subj
         plan->events[plan->n_events++] =
             (lw_search_event){.block = free_at[lane], .lane = lane, .done = last[lane], .next = (int32_t)i};
         last[lane] = (int32_t)i;
-        free_at[lane] += blocks_of(db->len[subjects[i]]);
+        free_at[lane] += blocks_of(c, db->len[subjects[i]]);
     }
     plan->n_blocks = 0;
     for (int lane = 0; lane < lanes; lane++)
         plan->n_blocks = free_at[lane] > plan->n_blocks ? free_at[lane] : plan->n_blocks;
-    int64_t bytes = plan->n_blocks * LW_SEARCH_COLUMNS * vector;
+    int64_t bytes = plan->n_blocks * c->kernels->columns * vector;
     LW_TRY(reserve(&plan->letters, &w->letters_capacity, bytes, 1, err));
     write_letters(c, plan, width, subjects);
     for (int lane = 0; lane < lanes; lane++)
@@ -323,7 +338,7 @@ typedef struct pack {
 } pack;
 
 typedef struct list {
-    int32_t *subject;
+    lw_search_hit *entry; /* score: the most that it can be */
     int64_t n, capacity;
 } list;
 
@@ -332,6 +347,16 @@ typedef struct piece {
     int32_t query;
     int64_t from, to;
 } piece;
+
+/* Which subjects of a query are worth an exact score. */
+typedef struct screening {
+    bool on;
+    int misses;    /* tasks that let too many pass */
+    lw_top bounds; /* scores that subjects have at least: its min_score is what the best have */
+    list candidates;
+} screening;
+
+typedef enum { EXACT, SCREEN, FILTER } form; /* of a task's kernel */
 
 typedef struct search_call {
     const cpu *cpu;
@@ -343,55 +368,105 @@ typedef struct search_call {
     int64_t n_queries;
     pack *packs;
     int64_t n_packs;
-    lw_top *tops;        /* by query of the request, as everything below */
+    lw_top *tops; /* by query of the request, as everything below */
+    screening *screens;
     list *lists, *later; /* subjects of this pass and of the next */
     piece *pieces;
     int64_t n_pieces;
-    pthread_mutex_t lock; /* guards tops, later and what follows */
+    pthread_mutex_t lock; /* guards tops, screens, later and what follows */
     int64_t filtered, rescued;
 } search_call;
 
-static lw_status put_on_list(list *l, int32_t subject, lw_error *err)
+static lw_status put_on_list(list *l, int32_t subject, int32_t at_most, lw_error *err)
 {
     if (l->n == l->capacity) {
         int64_t capacity = l->capacity ? 2 * l->capacity : 64;
-        int32_t *more = realloc(l->subject, (size_t)capacity * sizeof *more);
+        lw_search_hit *more = realloc(l->entry, (size_t)capacity * sizeof *more);
         if (!more)
             return lw_fail_memory(err, (size_t)capacity * sizeof *more);
-        l->subject = more;
+        l->entry = more;
         l->capacity = capacity;
     }
-    l->subject[l->n++] = subject;
+    l->entry[l->n++] = (lw_search_hit){.score = at_most, .subject = subject};
     return LW_OK;
+}
+
+/* Notes that a subject has at least this score; the caller holds the lock. */
+static lw_status note_bound(search_call *call, int32_t query, int32_t subject, int32_t at_least,
+                            lw_error *err)
+{
+    screening *screen = &call->screens[query];
+    if (!screen->on)
+        return LW_OK;
+    return lw_top_add(&screen->bounds, (lw_search_hit){.score = at_least, .subject = subject},
+                      call->request->top_n, call->cpu->setup.database->order, err);
 }
 
 /* What becomes of a score; the caller holds the lock. */
 static lw_status file_score(search_call *call, int32_t query, int32_t subject, int32_t score, lw_error *err)
 {
     if (call->filtering)
-        return put_on_list(&call->later[query], subject, err);
+        return put_on_list(&call->later[query], subject, INT32_MAX, err);
     if (score == LW_SEARCH_OVERFLOW) {
         call->rescued++;
-        return put_on_list(&call->later[query], subject, err);
+        return put_on_list(&call->later[query], subject, INT32_MAX, err);
     }
+    LW_TRY(note_bound(call, query, subject, score, err));
     return lw_top_add(&call->tops[query], (lw_search_hit){.score = score, .subject = subject},
                       call->request->top_n, call->cpu->setup.database->order, err);
 }
 
+enum { SHORT = -2 }; /* in place of a score that cannot be among the best */
+
+/* Files the values of screened subjects of a query; the caller holds the lock. */
+static lw_status file_bounds(search_call *call, int32_t query, const int32_t *subjects, int64_t n,
+                             const int32_t *values, int64_t stride, lw_error *err)
+{
+    enum { MIN_SUBJECTS = 64, MAX_MISSES = 3 };
+    const lw_search_screen *range = &call->cpu->screen;
+    const lw_database_view *db = call->cpu->setup.database;
+    screening *screen = &call->screens[query];
+    lw_top *bounds = &screen->bounds;
+    for (int64_t i = 0; i < n; i++) {
+        int32_t value = values[i * stride];
+        value = value == LW_SEARCH_OVERFLOW ? range->limit : value;
+        if (value > range->least)
+            LW_TRY(note_bound(call, query, subjects[i], value - range->below, err));
+    }
+    if (bounds->n > call->request->top_n) {
+        bounds->n = lw_top_sort(bounds->hits, bounds->n, call->request->top_n, db->order);
+        bounds->min_score = bounds->hits[bounds->n - 1].score;
+    }
+    int64_t passed = 0;
+    for (int64_t i = 0; i < n; i++) {
+        int32_t value = values[i * stride];
+        if (value == LW_SEARCH_OVERFLOW) {
+            call->rescued++;
+            LW_TRY(put_on_list(&call->later[query], subjects[i], INT32_MAX, err));
+        } else if (value != SHORT && value + range->above >= bounds->min_score) {
+            passed++;
+            LW_TRY(put_on_list(&screen->candidates, subjects[i], value + range->above, err));
+        }
+    }
+    if (n >= MIN_SUBJECTS && passed > n / search_cpu_tuning.screen_share && ++screen->misses == MAX_MISSES)
+        screen->on = false;
+    return LW_OK;
+}
+
 /* Files the scores of n subjects against the queries of a task. What falls short (most of them) is sorted out
  * before the lock is taken. */
-static lw_status file_scores(search_call *call, const int32_t *queries, int32_t n_queries,
+static lw_status file_scores(search_call *call, form kind, const int32_t *queries, int32_t n_queries,
                              const int32_t *subjects, int64_t n, int32_t *scores, lw_error *err)
 {
-    enum { SHORT = -2 };
     int64_t n_short = 0;
     for (int32_t q = 0; q < n_queries; q++) {
         int32_t least = call->request->min_score[queries[q]];
-        if (call->filtering) {
+        if (kind == FILTER) {
             least = call->request->filter[queries[q]];
         } else {
             pthread_mutex_lock(&call->lock);
-            least = call->tops[queries[q]].min_score;
+            least = kind == EXACT ? call->tops[queries[q]].min_score
+                                  : call->screens[queries[q]].bounds.min_score - call->cpu->screen.above;
             pthread_mutex_unlock(&call->lock);
         }
         for (int64_t i = 0; i < n; i++) {
@@ -402,22 +477,25 @@ static lw_status file_scores(search_call *call, const int32_t *queries, int32_t 
             }
         }
     }
-    if (n_short == n * n_queries && !call->filtering)
+    if (n_short == n * n_queries && kind != FILTER)
         return LW_OK;
     lw_status status = LW_OK;
     pthread_mutex_lock(&call->lock);
-    if (call->filtering)
+    if (kind == FILTER)
         call->filtered += n_short;
-    for (int32_t q = 0; q < n_queries && status == LW_OK; q++)
-        for (int64_t i = 0; i < n && status == LW_OK; i++)
+    for (int32_t q = 0; q < n_queries && status == LW_OK; q++) {
+        if (kind == SCREEN)
+            status = file_bounds(call, queries[q], subjects, n, scores + q, n_queries, err);
+        for (int64_t i = 0; kind != SCREEN && i < n && status == LW_OK; i++)
             if (scores[i * n_queries + q] != SHORT)
                 status = file_score(call, queries[q], subjects[i], scores[i * n_queries + q], err);
+    }
     pthread_mutex_unlock(&call->lock);
     return status;
 }
 
 /* Runs a kernel over the plan of the worker. */
-static lw_status score(search_call *call, worker *w, const int32_t *queries, int32_t n_queries,
+static lw_status score(search_call *call, worker *w, form kind, const int32_t *queries, int32_t n_queries,
                        int64_t n_subjects, lw_error *err)
 {
     const lw_seqs *all = call->request->queries;
@@ -425,8 +503,8 @@ static lw_status score(search_call *call, worker *w, const int32_t *queries, int
     int32_t *len = malloc((size_t)n_queries * sizeof *len);
     int64_t letters = 0;
     for (int32_t q = 0; q < n_queries; q++)
-        letters += all->len[queries[q]];
-    uint8_t *codes = malloc((size_t)letters + 1);
+        letters += (int64_t)all->len[queries[q]] + 1;
+    uint8_t *codes = malloc((size_t)letters);
     lw_status status = LW_OK;
     if (!len || !codes) {
         status = lw_fail_memory(err, (size_t)letters);
@@ -438,6 +516,8 @@ static lw_status score(search_call *call, worker *w, const int32_t *queries, int
     for (int32_t q = 0; q < n_queries; q++) {
         len[q] = all->len[queries[q]];
         memcpy(codes + letters, all->codes + all->start[queries[q]], (size_t)len[q]);
+        if (kind == SCREEN && len[q] % 2)
+            codes[letters + len[q]++] = LW_DATABASE_PAD;
         letters += len[q];
     }
     for (int64_t k = 0; k < letters; k++)
@@ -446,7 +526,7 @@ static lw_status score(search_call *call, worker *w, const int32_t *queries, int
         if (seen[code])
             used[n_used++] = (uint8_t)code;
     /* two vectors a letter, and behind them one a query */
-    LW_TRY_END(reserve(&w->columns, &w->rows_capacity, 2 * letters + n_queries,
+    LW_TRY_END(reserve(&w->columns, &w->columns_capacity, 2 * letters + n_queries,
                        (size_t)c->kernels->vector_bytes, err));
     LW_TRY_END(reserve(&w->scores, &w->scores_capacity, n_subjects * n_queries, sizeof *w->scores, err));
     lw_search_job job = {.n_queries = n_queries,
@@ -454,7 +534,7 @@ static lw_status score(search_call *call, worker *w, const int32_t *queries, int
                          .codes = codes,
                          .n_used = n_used,
                          .used = used,
-                         .table = c->table,
+                         .table = kind == SCREEN ? c->screen_table : c->table,
                          .open_extend = c->setup.scoring->gap_open + c->setup.scoring->gap_extend,
                          .extend = c->setup.scoring->gap_extend,
                          .plan = &w->plan,
@@ -462,11 +542,30 @@ static lw_status score(search_call *call, worker *w, const int32_t *queries, int
                          .profile = w->profile,
                          .best = w->columns + 2 * letters * c->kernels->vector_bytes,
                          .scores = w->scores};
-    set_range(c, call->width, call->filtering, &job.zero, &job.limit);
-    (call->filtering ? c->kernels->gapless : c->kernels->score)[call->width](&job);
+    if (kind == SCREEN) {
+        LW_TRY_END(reserve(&w->rows, &w->rows_capacity, letters, sizeof *w->rows, err));
+        job.rows = w->rows;
+        job.zero = c->screen.zero;
+        job.limit = c->screen.limit;
+        c->kernels->screen(&job);
+    } else {
+        set_range(c, call->width, kind == FILTER, &job.zero, &job.limit);
+        (kind == FILTER ? c->kernels->gapless : c->kernels->score)[call->width](&job);
+    }
 end:
     free(len), free(codes);
     return status;
+}
+
+/* Whether all queries of a pack are screened. */
+static bool screens(search_call *call, const pack *p)
+{
+    bool all = true;
+    pthread_mutex_lock(&call->lock);
+    for (int32_t q = 0; q < p->n; q++)
+        all = all && call->screens[call->query[p->first + q]].on;
+    pthread_mutex_unlock(&call->lock);
+    return all;
 }
 
 /* The first pass: a chunk of the database against a pack of queries. */
@@ -489,8 +588,9 @@ static lw_status chunk_task(void *arg, int64_t i, int number, lw_error *err)
         LW_TRY(lay_out(c, w, call->width, w->subjects, n, err));
         w->chunk = chunk;
     }
-    LW_TRY(score(call, w, call->query + p->first, p->n, n, err));
-    LW_TRY(file_scores(call, call->query + p->first, p->n, w->subjects, n, w->scores, err));
+    form kind = call->filtering ? FILTER : screens(call, p) ? SCREEN : EXACT;
+    LW_TRY(score(call, w, kind, call->query + p->first, p->n, n, err));
+    LW_TRY(file_scores(call, kind, call->query + p->first, p->n, w->subjects, n, w->scores, err));
     if (call->request->advance) {
         double letters = 0;
         for (int64_t k = 0; k < n; k++)
@@ -511,32 +611,56 @@ static lw_status piece_task(void *arg, int64_t i, int number, lw_error *err)
     const piece *p = &call->pieces[i];
     if (lw_stopped(c->setup.host))
         return lw_fail(err, LW_E_INTERRUPTED, "interrupted");
-    const int32_t *subjects = call->lists[p->query].subject + p->from;
     int64_t n = p->to - p->from;
     w->chunk = -1;
-    LW_TRY(lay_out(c, w, call->width, subjects, n, err));
-    LW_TRY(score(call, w, &p->query, 1, n, err));
-    return file_scores(call, &p->query, 1, subjects, n, w->scores, err);
+    LW_TRY(reserve(&w->subjects, &w->subjects_capacity, n, sizeof *w->subjects, err));
+    for (int64_t k = 0; k < n; k++)
+        w->subjects[k] = call->lists[p->query].entry[p->from + k].subject;
+    LW_TRY(lay_out(c, w, call->width, w->subjects, n, err));
+    LW_TRY(score(call, w, EXACT, &p->query, 1, n, err));
+    return file_scores(call, EXACT, &p->query, 1, w->subjects, n, w->scores, err);
 }
 
-static int ascending(const void *a, const void *b)
+static int by_subject(const void *a, const void *b)
 {
-    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    int32_t x = ((const lw_search_hit *)a)->subject, y = ((const lw_search_hit *)b)->subject;
     return x < y ? -1 : x > y;
 }
 
-/* Makes the lists of the next pass this one's, and cuts them. false: there is nothing left to do. */
-static lw_status next_lists(search_call *call, bool *more, lw_error *err)
+/* The least score that may be among the best, as far as is known. */
+static int32_t bar_of(const search_call *call, int64_t query)
 {
-    int64_t n = call->request->queries->n, n_pieces = 0;
-    const int64_t most = search_cpu_tuning.list_subjects;
-    list *lists = call->lists;
-    call->lists = call->later;
-    call->later = lists;
+    int32_t exact = call->tops[query].min_score, bound = call->screens[query].bounds.min_score;
+    return exact > bound ? exact : bound;
+}
+
+/* Drops what has fallen short since it went on the list, and puts the rest in the view's order, longest
+ * first. */
+static void tidy_list(const search_call *call, int64_t query, list *l)
+{
+    int64_t kept = 0;
+    for (int64_t k = 0; k < l->n; k++)
+        if (l->entry[k].score >= bar_of(call, query))
+            l->entry[kept++] = l->entry[k];
+    l->n = kept;
+    if (kept)
+        qsort(l->entry, (size_t)kept, sizeof *l->entry, by_subject);
+}
+
+/* Cuts the lists of a pass. false: there is nothing left to do. */
+static lw_status cut_lists(search_call *call, bool *more, lw_error *err)
+{
+    int64_t n = call->request->queries->n, entries = 0, n_pieces = 0;
     for (int64_t q = 0; q < n; q++) {
-        call->later[q].n = 0;
-        n_pieces += (call->lists[q].n + most - 1) / most;
+        tidy_list(call, q, &call->lists[q]);
+        entries += call->lists[q].n;
     }
+    /* a piece for each thread, but of full vectors */
+    const int64_t lanes = call->cpu->kernels->vector_bytes >> call->width;
+    int64_t most = entries / lw_pool_threads(call->cpu->setup.pool) / lanes * lanes + lanes;
+    most = most < search_cpu_tuning.list_subjects ? most : search_cpu_tuning.list_subjects;
+    for (int64_t q = 0; q < n; q++)
+        n_pieces += (call->lists[q].n + most - 1) / most;
     *more = n_pieces > 0;
     if (n_pieces == 0)
         return LW_OK;
@@ -546,10 +670,7 @@ static lw_status next_lists(search_call *call, bool *more, lw_error *err)
         return lw_fail_memory(err, (size_t)n_pieces * sizeof *call->pieces);
     call->n_pieces = 0;
     for (int64_t q = 0; q < n; q++) {
-        list *l = &call->lists[q];
-        /* as the view has them: longest first */
-        if (l->n)
-            qsort(l->subject, (size_t)l->n, sizeof *l->subject, ascending);
+        const list *l = &call->lists[q];
         for (int64_t from = 0; from < l->n; from += most)
             call->pieces[call->n_pieces++] =
                 (piece){.query = (int32_t)q, .from = from, .to = from + most < l->n ? from + most : l->n};
@@ -557,26 +678,80 @@ static lw_status next_lists(search_call *call, bool *more, lw_error *err)
     return LW_OK;
 }
 
+/* The second pass: the candidates of the first. The most promising of them come first, since their exact
+ * scores may rule out the others. */
+static lw_status score_candidates(search_call *call, lw_error *err)
+{
+    const int64_t n = call->request->queries->n, lanes = call->cpu->kernels->vector_bytes >> call->width;
+    /* fewer than a few vectors full cost as much as their longest subject */
+    const int64_t few = call->request->top_n > 4 * lanes ? call->request->top_n : 4 * lanes;
+    const int32_t *order = call->cpu->setup.database->order;
+    for (int round = 0; round < 2; round++) {
+        for (int64_t q = 0; q < n; q++) {
+            list *from = &call->screens[q].candidates, *to = &call->lists[q];
+            lw_top *top = &call->tops[q];
+            if (top->n > call->request->top_n) {
+                top->n = lw_top_sort(top->hits, top->n, call->request->top_n, order);
+                top->min_score = top->hits[top->n - 1].score;
+            }
+            tidy_list(call, q, from);
+            int64_t first = 0;
+            if (round == 0 && from->n > few)
+                first = lw_top_sort(from->entry, from->n, (int32_t)few, order);
+            to->n = 0;
+            for (int64_t k = 0; k < (first ? first : from->n); k++)
+                LW_TRY(put_on_list(to, from->entry[k].subject, from->entry[k].score, err));
+            from->n -= to->n;
+            if (from->n)
+                memmove(from->entry, from->entry + to->n, (size_t)from->n * sizeof *from->entry);
+        }
+        bool more;
+        LW_TRY(cut_lists(call, &more, err));
+        if (more)
+            LW_TRY(lw_pool_for(call->cpu->setup.pool, call->n_pieces, piece_task, call, err));
+    }
+    return LW_OK;
+}
+
+/* Makes the lists of the next pass this one's. */
+static lw_status next_lists(search_call *call, bool *more, lw_error *err)
+{
+    list *lists = call->lists;
+    call->lists = call->later;
+    call->later = lists;
+    for (int64_t q = 0; q < call->request->queries->n; q++)
+        lists[q].n = 0;
+    return cut_lists(call, more, err);
+}
+
 /* Queries in the order given, without the empty ones, in packs. */
 static lw_status make_packs(search_call *call, lw_error *err)
 {
+    const cpu *c = call->cpu;
     const lw_seqs *queries = call->request->queries;
     size_t n = (size_t)queries->n + 1;
     call->query = malloc(n * sizeof *call->query);
     call->packs = malloc(n * sizeof *call->packs);
     call->tops = calloc(n, sizeof *call->tops);
+    call->screens = calloc(n, sizeof *call->screens);
     call->lists = calloc(n, sizeof *call->lists);
     call->later = calloc(n, sizeof *call->later);
-    int threads = lw_pool_threads(call->cpu->setup.pool);
+    int threads = lw_pool_threads(c->setup.pool);
     call->workers = aligned_alloc(LW_SEARCH_VEC_MAX, (size_t)threads * sizeof *call->workers);
-    if (!call->query || !call->packs || !call->tops || !call->lists || !call->later || !call->workers)
+    if (!call->query || !call->packs || !call->tops || !call->screens || !call->lists || !call->later ||
+        !call->workers)
         return lw_fail_memory(err, n * sizeof *call->tops);
     memset(call->workers, 0, (size_t)threads * sizeof *call->workers);
     for (int t = 0; t < threads; t++)
         call->workers[t].chunk = -1;
+    const bool few =
+        c->screen.limit > 0 &&
+        (int64_t)call->request->top_n * search_cpu_tuning.screen_subjects <= c->setup.database->n;
     pack *p = NULL;
     for (int64_t q = 0; q < queries->n; q++) {
         call->tops[q].min_score = call->request->min_score[q];
+        call->screens[q].on = few && !call->filtering;
+        call->screens[q].bounds.min_score = call->request->min_score[q];
         int32_t len = queries->len[q];
         if (len == 0)
             continue;
@@ -597,18 +772,21 @@ static void free_call(search_call *call)
     if (call->workers)
         for (int t = 0; t < lw_pool_threads(call->cpu->setup.pool); t++) {
             worker *w = &call->workers[t];
-            free(w->plan.letters), free(w->plan.events), free(w->subjects), free(w->columns), free(w->scores);
+            free(w->plan.letters), free(w->plan.events), free(w->subjects), free(w->columns), free(w->rows),
+                free(w->scores);
         }
     for (int64_t q = 0; q < call->request->queries->n; q++) {
         if (call->tops)
             free(call->tops[q].hits);
+        if (call->screens)
+            free(call->screens[q].bounds.hits), free(call->screens[q].candidates.entry);
         if (call->lists)
-            free(call->lists[q].subject);
+            free(call->lists[q].entry);
         if (call->later)
-            free(call->later[q].subject);
+            free(call->later[q].entry);
     }
-    free(call->workers), free(call->query), free(call->packs), free(call->tops), free(call->lists),
-        free(call->later);
+    free(call->workers), free(call->query), free(call->packs), free(call->tops), free(call->screens),
+        free(call->lists), free(call->later);
     free(call->pieces);
     pthread_mutex_destroy(&call->lock);
 }
@@ -647,13 +825,15 @@ static lw_status cpu_search(void *context, const lw_search_request *request, con
     if (state.filtering) { /* what passed is scored from the narrowest lanes on */
         state.filtering = false;
         state.width = c->narrowest - 1;
+    } else {
+        LW_TRY_END(score_candidates(&state, err));
     }
     for (;;) {
         bool more;
+        state.width++;
         LW_TRY_END(next_lists(&state, &more, err));
         if (!more)
             break;
-        state.width++;
         LW_TRY_END(lw_pool_for(c->setup.pool, state.n_pieces, piece_task, &state, err));
     }
     for (int64_t q = 0; q < request->queries->n; q++) {

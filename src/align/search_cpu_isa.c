@@ -14,6 +14,9 @@ static const bool wraps = true;
 static const bool wraps = false;
 #endif
 
+/* Two vectors a column stay in registers, of which 512-bit vectors have 32. */
+enum { SEARCH_COLUMNS = LW_VEC_BYTES == 64 ? 8 : 4 };
+
 #define LANE_BITS 8
 #include "align/search_cpu_lanes.h"
 #define LANE_BITS 16
@@ -21,12 +24,17 @@ static const bool wraps = false;
 #define LANE_BITS 32
 #include "align/search_cpu_lanes.h"
 
+#include "align/search_cpu_screen.h"
+
 #define ISA_PASTE(a, b) a##b
 #define ISA_TABLE(name) ISA_PASTE(lw_search_kernels_, name)
 
 const lw_search_kernels ISA_TABLE(LW_ISA_NAME) = {
     .vector_bytes = LW_VEC_BYTES,
+    .columns = SEARCH_COLUMNS,
     .wraps = wraps,
     .score = {score_8, score_16, score_32},
     .gapless = {gapless_8, gapless_16, gapless_32},
+    .screen_range = screen_range,
+    .screen = screen,
 };

@@ -11,9 +11,9 @@
 #include "lanewise/align.h"
 
 enum {
-    LW_SEARCH_COLUMNS = 4,  /* subject letters that a pass over the query takes at once */
-    LW_SEARCH_VEC_MAX = 64, /* bytes of the widest vector, and alignment of all vector memory */
-    LW_SEARCH_OVERFLOW = -1 /* in place of a score that the lane could not hold */
+    LW_SEARCH_MAX_COLUMNS = 8, /* subject letters that a pass over the query takes at once, at most */
+    LW_SEARCH_VEC_MAX = 64,    /* bytes of the widest vector, and alignment of all vector memory */
+    LW_SEARCH_OVERFLOW = -1    /* in place of a score that the lane could not hold */
 };
 
 /* At block `block` the lane has finished `done` and begins `next`: indices of subjects in the plan, -1: none.
@@ -23,7 +23,7 @@ typedef struct lw_search_event {
 } lw_search_event;
 
 typedef struct lw_search_plan {
-    int64_t n_blocks; /* of LW_SEARCH_COLUMNS letters a lane */
+    int64_t n_blocks; /* of as many letters a lane as a pass takes */
     uint8_t *letters; /* [block][column] vectors: every byte of a lane is its letter, LW_DATABASE_PAD where
                          none is */
     int64_t n_events; /* by block; those of block n_blocks end what is left */
@@ -33,7 +33,8 @@ typedef struct lw_search_plan {
 /* Queries against a plan. */
 typedef struct lw_search_job {
     int32_t n_queries;
-    const int32_t *len; /* of query q; their codes stand back to back */
+    const int32_t *len; /* of query q; their codes stand back to back. screen(): each has an even number,
+                           where need be by a last code that scores the lowest entry with every letter */
     const uint8_t *codes;
     int32_t n_used; /* codes that occur in the queries */
     const uint8_t *used;
@@ -44,18 +45,30 @@ typedef struct lw_search_job {
     int32_t zero;  /* the lane value of score 0 */
     int32_t limit; /* a best value of at least this may be wrong: overflow */
     const lw_search_plan *plan;
-    uint8_t *columns; /* scratch: two vectors for each letter of the queries */
-    uint8_t *profile; /* scratch: LW_SEARCH_COLUMNS vectors for each of 32 codes */
-    uint8_t *best;    /* scratch: a vector for each query */
-    int32_t *scores;  /* out: [subject of the plan * n_queries + query], or LW_SEARCH_OVERFLOW */
+    uint8_t *columns;     /* scratch: two vectors for each letter of the queries */
+    uint8_t *profile;     /* scratch: LW_SEARCH_MAX_COLUMNS vectors for each of 32 codes */
+    const uint8_t **rows; /* scratch of screen(): a pointer for each letter of the queries */
+    uint8_t *best;        /* scratch: a vector for each query */
+    int32_t *scores;      /* out: [subject of the plan * n_queries + query], or LW_SEARCH_OVERFLOW */
 } lw_search_job;
+
+/* What a value of screen() says of the exact score: it lies between value - below and value + above, and if
+ * value is the least there can be, between 0 and value + above. */
+typedef struct lw_search_screen {
+    int32_t zero, limit; /* for the job; limit <= 0: lanes of 8 bits are too narrow */
+    int32_t least, below, above;
+} lw_search_screen;
 
 typedef struct lw_search_kernels {
     int vector_bytes;
-    bool wraps; /* score[] wants room below zero and above the limit, see search_cpu_lanes.h */
+    int columns; /* subject letters that a pass takes at once: 4 or 8 */
+    bool wraps;  /* score[] wants room below zero and above the limit, see search_cpu_lanes.h */
     /* index 0, 1, 2: lanes of 8, 16, 32 bits */
     void (*score[3])(const lw_search_job *job);
     void (*gapless[3])(const lw_search_job *job); /* best score without gaps */
+    /* Bounds of the scores, in lanes of 8 bits, for these penalties and entries from lowest to highest. */
+    lw_search_screen (*screen_range)(int32_t open, int32_t extend, int32_t lowest, int32_t highest);
+    void (*screen)(const lw_search_job *job);
 } lw_search_kernels;
 
 extern const lw_search_kernels lw_search_kernels_avx512bw, lw_search_kernels_avx2, lw_search_kernels_sse41,

@@ -1,18 +1,22 @@
 /* search_cpu_lanes.h - the search kernels for lanes of LANE_BITS bits; included once for each width.
  *
- *     H(i,j) = max(H(i-1,j-1) + s(i,j), E(i,j), F(i,j), 0)
- *     E(i,j+1) = max(E(i,j) - extend, H(i,j) - open - extend)         F(i+1,j) likewise
+ *     A(i,j) = max(H(i-1,j-1) + s(i,j), F(i,j))            H(i,j) = max(A(i,j), E(i,j), 0)
+ *     E(i,j+1) = max(E(i,j) - extend, A(i,j) - open - extend)         F(i+1,j) likewise
+ *
+ * Gaps open from A, not from H: of two gaps side by side the one in the subject then comes last. Gaps of
+ * both kinds score the same in either order, so no H changes, and E no longer waits for its own H in the cell
+ * before: the chain from column to column is one operation long instead of three.
  *
  * A gap below 0 may stay at 0 or lie anywhere under it: it can never lift H. Two ways to keep the floor:
  *
  * - Saturation (the rule): score 0 is LOWEST, the bottom of the lane, where additions and subtractions stop
  * by themselves. A best that is HIGHEST may have been cut there. 9 operations a cell; 8 bits hold scores up
  * to 254, 16 bits 65,534.
- * - Wrapping (SEARCH_WRAPS): score 0 is `zero`, and H is held there by one more maximum. Then H - open -
- * extend and E and F are at least zero - open - extend, E - extend is at least zero - open - 2 extend, and H
- * + s at least zero + the lowest matrix entry; `zero` is so high that none of them wraps. H + s cannot wrap
- * upwards before H has reached `limit` = HIGHEST - the highest entry + 1 and the best with it; what follows
- * in that lane is not looked at. For processors that do plain additions on more ports than saturating ones.
+ * - Wrapping (SEARCH_WRAPS): score 0 is `zero`, and H is held there by one more maximum. Then A is at least
+ * zero + the lowest matrix entry, E and F lie at most open + extend under that, and one more extend may be
+ * taken off; `zero` is so high that none of them wraps. H + s cannot wrap upwards before H has reached
+ * `limit` = HIGHEST - the highest entry + 1 and the best with it; what follows in that lane is not looked at.
+ * For processors that do plain additions on more ports than saturating ones.
  *
  * 32 bits hold all that the driver lets through (below 2^30; entries and penalties are at most 2^16) with 0
  * as zero. */
@@ -64,27 +68,17 @@ LW_SIMD lw_vec NAME(lookup)(const int8_t table[3][LW_MAX_LETTERS], lw_vec letter
 
 LW_SIMD void NAME(make_profile)(const lw_search_job *job, int64_t block)
 {
-    const uint8_t *at = job->plan->letters + block * LW_SEARCH_COLUMNS * LW_VEC_BYTES;
-    lw_vec letters[LW_SEARCH_COLUMNS];
-    for (int c = 0; c < LW_SEARCH_COLUMNS; c++)
+    const uint8_t *at = job->plan->letters + block * SEARCH_COLUMNS * LW_VEC_BYTES;
+    lw_vec letters[SEARCH_COLUMNS];
+    for (int c = 0; c < SEARCH_COLUMNS; c++)
         letters[c] = lw_load(at + c * LW_VEC_BYTES);
     for (int32_t u = 0; u < job->n_used; u++) {
         uint8_t code = job->used[u];
-        uint8_t *row = job->profile + code * LW_SEARCH_COLUMNS * LW_VEC_BYTES;
-        for (int c = 0; c < LW_SEARCH_COLUMNS; c++)
+        uint8_t *row = job->profile + code * SEARCH_COLUMNS * LW_VEC_BYTES;
+        for (int c = 0; c < SEARCH_COLUMNS; c++)
             lw_store(row + c * LW_VEC_BYTES, NAME(lookup)(job->table[code], letters[c]));
     }
 }
-
-/* One cell of a column: H from the diagonal d, which the next row's then is; left and upper gap e and f; best
- * s. */
-#define CELL(c, f)                                                                                           \
-    h = ADD(d##c, lw_load(row + c * LW_VEC_BYTES));                                                          \
-    h = LANE(max)(FLOOR(LANE(max)(h, f)), e);                                                                \
-    s = LANE(max)(s, h);                                                                                     \
-    t = SUB(h, open_extend);                                                                                 \
-    e = LANE(max)(SUB(e, extend), t);                                                                        \
-    f = LANE(max)(SUB(f, extend), t);
 
 /* All queries against one block of columns. With `begins`, lanes of `keep` at zero forget what was to their
  * left. */
@@ -96,29 +90,30 @@ LW_SIMD void NAME(score_block)(const lw_search_job *job, int64_t block, int begi
     uint8_t *column = job->columns;
     NAME(make_profile)(job, block);
     for (int32_t q = 0; q < job->n_queries; q++) {
-        lw_vec d0 = zero, d1 = zero, d2 = zero, d3 = zero;
-        lw_vec f0 = zero, f1 = zero, f2 = zero, f3 = zero;
-        lw_vec s = lw_load(job->best + q * LW_VEC_BYTES);
-#pragma GCC unroll 2
+        lw_vec h[SEARCH_COLUMNS], f[SEARCH_COLUMNS], left = zero, s = lw_load(job->best + q * LW_VEC_BYTES);
+        for (int c = 0; c < SEARCH_COLUMNS; c++)
+            h[c] = f[c] = zero;
         for (const uint8_t *end = codes + job->len[q]; codes < end; codes++, column += 2 * LW_VEC_BYTES) {
-            const uint8_t *row = profile + *codes * LW_SEARCH_COLUMNS * LW_VEC_BYTES;
-            lw_vec left = lw_load(column), e = lw_load(column + LW_VEC_BYTES), h, t;
+            const uint8_t *row = profile + *codes * SEARCH_COLUMNS * LW_VEC_BYTES;
+            lw_vec e = lw_load(column + LW_VEC_BYTES);
+#pragma GCC unroll 8
+            for (int c = SEARCH_COLUMNS - 1; c > 0; c--)
+                h[c] = ADD(h[c - 1], lw_load(row + c * LW_VEC_BYTES));
+            h[0] = ADD(left, lw_load(row));
+            left = lw_load(column);
             if (begins) {
                 left = LANE(min)(left, keep);
                 e = LANE(min)(e, keep);
             }
-            CELL(0, f0)
-            d0 = left;
-            left = h;
-            CELL(1, f1)
-            d1 = left;
-            left = h;
-            CELL(2, f2)
-            d2 = left;
-            left = h;
-            CELL(3, f3)
-            d3 = left;
-            lw_store(column, h);
+#pragma GCC unroll 8
+            for (int c = 0; c < SEARCH_COLUMNS; c++) {
+                lw_vec a = LANE(max)(h[c], f[c]), gap = SUB(a, open_extend);
+                h[c] = FLOOR(LANE(max)(a, e));
+                s = LANE(max)(s, h[c]);
+                e = LANE(max)(SUB(e, extend), gap);
+                f[c] = LANE(max)(SUB(f[c], extend), gap);
+            }
+            lw_store(column, h[SEARCH_COLUMNS - 1]);
             lw_store(column + LW_VEC_BYTES, e);
         }
         lw_store(job->best + q * LW_VEC_BYTES, s);
@@ -133,19 +128,22 @@ LW_SIMD void NAME(gapless_block)(const lw_search_job *job, int64_t block, int be
     uint8_t *column = job->columns;
     NAME(make_profile)(job, block);
     for (int32_t q = 0; q < job->n_queries; q++) {
-        lw_vec d0 = lowest, d1 = lowest, d2 = lowest, d3 = lowest;
-        lw_vec s = lw_load(job->best + q * LW_VEC_BYTES);
+        lw_vec h[SEARCH_COLUMNS], left = lowest, s = lw_load(job->best + q * LW_VEC_BYTES);
+        for (int c = 0; c < SEARCH_COLUMNS; c++)
+            h[c] = lowest;
         for (const uint8_t *end = codes + job->len[q]; codes < end; codes++, column += LW_VEC_BYTES) {
-            const uint8_t *row = job->profile + *codes * LW_SEARCH_COLUMNS * LW_VEC_BYTES;
-            lw_vec left = lw_load(column);
+            const uint8_t *row = job->profile + *codes * SEARCH_COLUMNS * LW_VEC_BYTES;
+#pragma GCC unroll 8
+            for (int c = SEARCH_COLUMNS - 1; c > 0; c--)
+                h[c] = LANE(adds)(h[c - 1], lw_load(row + c * LW_VEC_BYTES));
+            h[0] = LANE(adds)(left, lw_load(row));
+            left = lw_load(column);
             if (begins)
                 left = LANE(min)(left, keep);
-            lw_vec h0 = LANE(adds)(d0, lw_load(row)), h1 = LANE(adds)(d1, lw_load(row + LW_VEC_BYTES));
-            lw_vec h2 = LANE(adds)(d2, lw_load(row + 2 * LW_VEC_BYTES)),
-                   h3 = LANE(adds)(d3, lw_load(row + 3 * LW_VEC_BYTES));
-            s = LANE(max)(LANE(max)(s, LANE(max)(h0, h1)), LANE(max)(h2, h3));
-            d0 = left, d1 = h0, d2 = h1, d3 = h2;
-            lw_store(column, h3);
+#pragma GCC unroll 8
+            for (int c = 0; c < SEARCH_COLUMNS; c++)
+                s = LANE(max)(s, h[c]);
+            lw_store(column, h[SEARCH_COLUMNS - 1]);
         }
         lw_store(job->best + q * LW_VEC_BYTES, s);
     }
@@ -209,7 +207,6 @@ RUN(score, 2)
 RUN(gapless, 1)
 
 #undef RUN
-#undef CELL
 #undef LOWEST
 #undef HIGHEST
 #undef ELEMENT

@@ -4,14 +4,22 @@
 #define LW_SEARCH_CPU_TUNING_H
 
 typedef struct lw_search_cpu_tuning {
-    int chunk_letters; /* subject letters of a plan, at least: its letters and the scores stay in the
-                          second-level cache, and what lanes idle at its end is small against it */
-    int pack_letters;  /* query letters that are scored together: two vectors for each */
-    int pack_queries;  /* queries of a pack, at most */
-    int list_subjects; /* subjects of a plan in the wider passes */
+    int chunk_letters;   /* subject letters of a plan, at least: its letters and the scores stay in the
+                            second-level cache, and what lanes idle at its end is small against it */
+    int pack_letters;    /* query letters that are scored together: two vectors for each */
+    int pack_queries;    /* queries of a pack, at most */
+    int list_subjects;   /* subjects of a plan in the later passes, at most */
+    int screen_subjects; /* the first pass screens where so many subjects come on each hit that is wanted:
+                            about 7 extend are left open, in which scores of chance grow 6 times as frequent,
+                            and screening saves a third of the time */
+    int screen_share;    /* it gives up when more than one in so many passes */
 } lw_search_cpu_tuning;
 
-static const lw_search_cpu_tuning search_cpu_tuning = {
-    .chunk_letters = 256 << 10, .pack_letters = 512, .pack_queries = 32, .list_subjects = 512};
+static const lw_search_cpu_tuning search_cpu_tuning = {.chunk_letters = 256 << 10,
+                                                       .pack_letters = 512,
+                                                       .pack_queries = 32,
+                                                       .list_subjects = 512,
+                                                       .screen_subjects = 32,
+                                                       .screen_share = 8};
 
 #endif

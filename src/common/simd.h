@@ -8,6 +8,7 @@
  *   lw_load, lw_store             aligned to LW_VEC_BYTES
  *   lw_and, lw_or
  *   lw_vN_set1, add, sub, max     N = 8, 16, 32; add and sub wrap, max is unsigned
+ *   lw_v8_max_by_compare          lw_v8_max by other instructions where those keep another port busy
  *   lw_vN_add_floor(a, b)         a + b, but at least the lane's top bit alone, for a >= that and sums that
  *                                 fit the lane: one saturating signed addition
  *   lw_any_bits(v, mask)          non-zero when v & mask is
@@ -86,6 +87,11 @@ LW_SIMD_LANES(32, int)
 LW_SIMD int lw_any_bits(lw_vec v, lw_vec mask)
 {
     return _mm512_test_epi32_mask(v, mask) != 0;
+}
+/* Intel's processors take 512-bit maxima on port 0 alone, comparisons on port 5 and blends on both. */
+LW_SIMD lw_vec lw_v8_max_by_compare(lw_vec a, lw_vec b)
+{
+    return _mm512_mask_mov_epi8(b, _mm512_cmpgt_epu8_mask(a, b), a);
 }
 LW_SIMD lw_vec lw_v8_add_floor(lw_vec a, lw_vec b)
 {
@@ -428,4 +434,12 @@ LW_SIMD lw_vec lw_v8_lookup(const uint8_t table[16], lw_vec i, lw_vec other)
 }
 
 #endif
+
+#if !defined(LW_ISA_avx512bw)
+LW_SIMD lw_vec lw_v8_max_by_compare(lw_vec a, lw_vec b)
+{
+    return lw_v8_max(a, b);
+}
+#endif
+
 #endif

@@ -308,6 +308,38 @@ Test(search, width_boundaries)
     set_free(&all);
 }
 
+/* Few hits of many subjects, whose bounds decide which of them are scored exactly: relatives crowd around the
+ * bar and around what 8 bits hold, with lengths and penalties that move the floors. */
+Test(search, few_of_many)
+{
+    static const struct {
+        int open, extend, top_n, min_score;
+    } cases[] = {{11, 1, 10, 1}, {11, 1, 1, 60}, {9, 2, 12, 1}, {13, 1, 3, 200}, {6, 2, 5, 1},
+                 {0, 1, 8, 1},   {11, 0, 8, 1},  {10, 4, 6, 1}, {32, 1, 10, 1},  {11, 1, 14, 30}};
+    uint64_t state = 44;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        search_set queries = {0}, subjects = {0};
+        for (int k = 0; k < 5; k++)
+            add_random(&queries, &state, (int32_t[]){1, 16, 37, 64, 129}[k]);
+        for (int k = 0; k < 400; k++)
+            add_random(&subjects, &state, set_random_length(&state, 120));
+        for (int k = 0; k < 110; k++)
+            add_relative(&subjects, &queries, 2 + k % 3, &state, 0.008 * (k % 60));
+        for (int k = 0; k < 40; k++) /* ties */
+            set_add(&subjects, subjects.codes + subjects.start[400 + k], subjects.len[400 + k]);
+        lw_scoring scoring;
+        protein_scoring(&scoring, cases[i].open, cases[i].extend);
+        question q = {.what = "few of many",
+                      .scoring = &scoring,
+                      .queries = &queries,
+                      .subjects = &subjects,
+                      .top_n = cases[i].top_n,
+                      .min_score = cases[i].min_score};
+        compare_rows(&q);
+        set_free(&queries), set_free(&subjects);
+    }
+}
+
 Test(search, gapless_filter)
 {
     uint64_t state = 15;
