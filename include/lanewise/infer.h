@@ -6,7 +6,9 @@
 #define LANEWISE_INFER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include "lanewise/dtype.h"
 #include "lanewise/status.h"
 
 #ifdef __cplusplus
@@ -22,6 +24,10 @@ typedef struct lw_network lw_network;
  * LW_E_UNSUPPORTED: the backend cannot run. */
 lw_status lw_network_open(lw_network **out, const char *path, const char *backend, int threads,
                           const lw_host *host, lw_error *err);
+/* The same from the bytes of an .onnx file, which are not needed any longer after the call; external data is
+ * refused. */
+lw_status lw_network_open_memory(lw_network **out, const void *data, size_t size, const char *backend,
+                                 int threads, const lw_host *host, lw_error *err);
 void lw_network_close(lw_network *network); /* NULL is allowed */
 
 const char *lw_network_backend(const lw_network *network);
@@ -31,6 +37,46 @@ int lw_network_n_inputs(const lw_network *network);
 const char *lw_network_input(const lw_network *network, int i);
 int lw_network_n_outputs(const lw_network *network);
 const char *lw_network_output(const lw_network *network, int i);
+
+/* ---- on arrays in memory ----
+ *
+ *     lw_network *n;
+ *     lw_network_open(&n, "model.onnx", NULL, 0, NULL, &err);
+ *     lw_array x = {.dtype = LW_F32, .rank = 2, .dim = {1, 64}, .data = numbers}, y;
+ *     lw_network_set_input(n, 0, &x, &err);
+ *     lw_network_compute(n, &err);
+ *     lw_network_output_array(n, 0, &y, &err);    // y.data: y.dim[0] * ... elements of y.dtype
+ *     lw_network_close(n);
+ */
+
+enum { LW_ARRAY_RANK = 8 };
+
+/* Dense, row-major (the last dimension runs fastest), in the machine's byte order. */
+typedef struct lw_array {
+    lw_dtype dtype;
+    int rank;                   /* 0: one number */
+    int64_t dim[LW_ARRAY_RANK]; /* >= 0 */
+    const void *data;           /* borrowed */
+} lw_array;
+
+/* What the model declares of input i: dtype (LW_F32 where it declares none), rank (-1: none declared), dim
+ * (-1: any). data is NULL. LW_E_ARG: no such input. */
+lw_status lw_network_input_array(const lw_network *network, int i, lw_array *out, lw_error *err);
+
+/* Gives input i its elements, which are copied; they stay until they are replaced. LW_E_ARG: no such input,
+ * no data; LW_E_INPUT: not the declared type or shape; LW_E_RANGE, LW_E_NOMEM. After a failure the input is
+ * as it was. */
+lw_status lw_network_set_input(lw_network *network, int i, const lw_array *array, lw_error *err);
+
+/* Runs the model on the inputs that were set. Blocks until done. Weights that the backend packed or copied to
+ * a device are kept for the next call. LW_E_ARG: an input is missing; LW_E_INPUT: shapes that do not agree
+ * inside, with the node's name; LW_E_RANGE: a sum could leave int32; LW_E_NOMEM, LW_E_DEVICE,
+ * LW_E_INTERRUPTED. After a failure there are no outputs; another try may follow (not after LW_E_DEVICE). */
+lw_status lw_network_compute(lw_network *network, lw_error *err);
+
+/* Output i of the last lw_network_compute(): data belongs to the network and stays until the next one, or
+ * until it is closed. Before the first one: what the model declares, data NULL. LW_E_ARG: no such output. */
+lw_status lw_network_output_array(const lw_network *network, int i, lw_array *out, lw_error *err);
 
 /* A tensor by name in an .npy file. */
 typedef struct lw_named_file {

@@ -4,6 +4,7 @@
 
 #include "lanewise/align.h"
 #include "lanewise/backends.h"
+#include "lanewise/dtype.h"
 #include "lanewise/infer.h"
 #include "lanewise/search.h"
 #include "lanewise/paths.h"

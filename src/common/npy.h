@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "lanewise/dtype.h"
 #include "lanewise/status.h"
 
 #ifdef __cplusplus
@@ -16,21 +17,6 @@ typedef struct lw_outfile lw_outfile; /* outfile.h has C's atomics */
 #else
 #include "common/outfile.h"
 #endif
-
-typedef enum lw_dtype {
-    LW_BOOL,
-    LW_I8,
-    LW_U8,
-    LW_I16,
-    LW_U16,
-    LW_I32,
-    LW_U32,
-    LW_I64,
-    LW_U64,
-    LW_F16,
-    LW_F32,
-    LW_F64
-} lw_dtype;
 
 enum { LW_NPY_DIMS = 8 };
 
@@ -42,9 +28,6 @@ typedef struct lw_npy {
     int64_t count;              /* elements: the product of shape */
     void *data;                 /* malloc'ed; not NULL even when count is 0 */
 } lw_npy;
-
-int64_t lw_dtype_size(lw_dtype dtype);     /* bytes of one element */
-const char *lw_dtype_name(lw_dtype dtype); /* NumPy's name: "int32" */
 
 /* Reads all of `path` ("-": standard input). LW_E_IO; LW_E_INPUT: not .npy, a dtype that is not listed above,
  * too many dimensions, fewer or more bytes than the header promises; LW_E_NOMEM. */

@@ -59,7 +59,8 @@ typedef struct lw_node {
 } lw_node;
 
 typedef struct lw_model {
-    char *path;
+    char *path; /* "memory" where it came from there */
+    bool from_memory;
     char *producer;
     int ir_version, opset;
     lw_value *values;
@@ -74,6 +75,8 @@ typedef struct lw_model {
  * that are not supported keep impl NULL, for the caller to list. LW_E_IO; LW_E_INPUT: not ONNX, truncated,
  * cyclic, names that lead nowhere, shapes that disagree, external data that is missing or lies elsewhere. */
 lw_status lw_model_read(lw_model **out, const char *path, lw_error *err);
+/* The same from memory, without external data; its path is "memory" in messages. */
+lw_status lw_model_read_memory(lw_model **out, const void *data, size_t size, lw_error *err);
 void lw_model_free(lw_model *model); /* NULL is allowed */
 
 void lw_attr_free(lw_attr *attr);              /* what it holds */

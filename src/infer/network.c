@@ -181,13 +181,16 @@ static lw_status fold_constants(lw_network *n, lw_error *err)
             if (node->out[k] >= 0)
                 m->values[node->out[k]].constant = values[node->out[k]];
         node->folded = status == LW_OK;
+        lw_keeper_free(node->keeper); /* it does not run again */
+        node->keeper = NULL;
     }
     free(values);
     return status;
 }
 
-lw_status lw_network_open(lw_network **out, const char *path, const char *backend, int threads,
-                          const lw_host *host, lw_error *err)
+/* From the file `path`, or from `size` bytes at `data` where path is NULL. */
+static lw_status open_network(lw_network **out, const char *path, const void *data, size_t size,
+                              const char *backend, int threads, const lw_host *host, lw_error *err)
 {
     lw_network *n = calloc(1, sizeof *n);
     lw_status status = LW_OK;
@@ -195,7 +198,10 @@ lw_status lw_network_open(lw_network **out, const char *path, const char *backen
         return lw_fail_memory(err, sizeof *n);
     n->host = host;
     LW_TRY_END(lw_infer_backend_choose(&n->backend, backend, host, err));
-    LW_TRY_END(lw_model_read(&n->model, path, err));
+    if (path)
+        LW_TRY_END(lw_model_read(&n->model, path, err));
+    else
+        LW_TRY_END(lw_model_read_memory(&n->model, data, size, err));
     for (int i = 0; i < n->model->n_nodes; i++)
         if (!n->model->nodes[i].impl) {
             status = unsupported(n->model, &n->model->nodes[i], err);
@@ -211,10 +217,24 @@ end:
     return status;
 }
 
+lw_status lw_network_open(lw_network **out, const char *path, const char *backend, int threads,
+                          const lw_host *host, lw_error *err)
+{
+    return open_network(out, path, NULL, 0, backend, threads, host, err);
+}
+
+lw_status lw_network_open_memory(lw_network **out, const void *data, size_t size, const char *backend,
+                                 int threads, const lw_host *host, lw_error *err)
+{
+    return open_network(out, NULL, data, size, backend, threads, host, err);
+}
+
 void lw_network_close(lw_network *network)
 {
     if (!network)
         return;
+    if (network->model)
+        lw_network_release_arrays(network, true);
     lw_model_free(network->model);
     lw_network_detach(network);
     lw_pool_close(network->pool);
@@ -246,9 +266,9 @@ const char *lw_network_output(const lw_network *network, int i)
     return network->model->values[network->model->outputs[i]].name;
 }
 
-/* An input against what the file declares. */
-static lw_status check_input(const lw_network *n, const lw_value *v, const lw_tensor *t, lw_error *err)
+lw_status lw_network_check_input(const lw_network *n, int i, const lw_tensor *t, lw_error *err)
 {
+    const lw_value *v = &n->model->values[n->model->inputs[i]];
     char text[200];
     if (v->declared && (!v->dtype_supported || v->dtype != t->dtype))
         return lw_fail(err, LW_E_INPUT, "%s: input %s must be %s, not %s", n->model->path, v->name,
@@ -286,7 +306,7 @@ lw_status lw_network_run(const lw_network *n, lw_tensor *const *inputs, lw_tenso
     for (int v = 0; v < m->n_values; v++)
         values[v] = m->values[v].constant ? lw_tensor_retain(m->values[v].constant) : NULL;
     for (int i = 0; i < m->n_inputs; i++) {
-        LW_TRY_END(check_input(n, &m->values[m->inputs[i]], inputs[i], err));
+        LW_TRY_END(lw_network_check_input(n, i, inputs[i], err));
         values[m->inputs[i]] = lw_tensor_retain(inputs[i]);
     }
     for (int i = 0; i < m->n_nodes; i++) {

@@ -11,6 +11,7 @@ struct lw_network {
     void *context; /* of a backend that runs whole nodes; else NULL */
     lw_pool *pool;
     const lw_host *host;
+    lw_tensor **in, **out; /* of lw_network_set_input() and lw_network_compute(); NULL until then */
 };
 
 /* The row that NAME (NULL: auto) stands for. */
@@ -39,5 +40,11 @@ lw_status lw_network_run(const lw_network *network, lw_tensor *const *inputs, lw
 /* The model's input or output that a file belongs to: by its name, or the first place not taken yet. */
 lw_status lw_network_place(const lw_network *network, const lw_named_file *file, bool output,
                            const bool *taken, int *place, lw_error *err);
+
+/* LW_E_INPUT unless t is what the model declares of input i. */
+lw_status lw_network_check_input(const lw_network *network, int i, const lw_tensor *t, lw_error *err);
+
+/* Lets go of the outputs, and of the inputs, that lw_network_compute() works on. */
+void lw_network_release_arrays(lw_network *network, bool inputs_too);
 
 #endif

@@ -214,7 +214,7 @@ static lw_status external_data(bytes *out, const Onnx__TensorProto *p, const cha
 }
 
 static lw_status read_tensor(lw_tensor **out, const Onnx__TensorProto *p, const char *model_path,
-                             lw_error *err)
+                             bool from_memory, lw_error *err)
 {
     lw_dtype dtype;
     bool nibbles = nibbles_of(p->data_type, &dtype);
@@ -245,6 +245,9 @@ static lw_status read_tensor(lw_tensor **out, const Onnx__TensorProto *p, const 
         return lw_fail(err, LW_E_INPUT, "%s: tensor %s: %zu elements for a shape of %lld", model_path,
                        text(p->name), have, (long long)count);
     bytes file = {0};
+    if (external && from_memory)
+        return lw_fail(err, LW_E_INPUT, "%s: tensor %s: external data needs a model in a file", model_path,
+                       text(p->name));
     if (external)
         LW_TRY(external_data(&file, p, model_path, size, err));
     lw_tensor *t = NULL;
@@ -311,7 +314,7 @@ lw_status lw_tensor_read_pb(lw_tensor **out, const char *path, lw_error *err)
     free(file.data);
     if (!p)
         return lw_fail(err, LW_E_INPUT, "%s: not an ONNX tensor", path);
-    lw_status status = read_tensor(out, p, path, err);
+    lw_status status = read_tensor(out, p, path, false, err);
     onnx__tensor_proto__free_unpacked(p, NULL);
     return status;
 }
@@ -429,7 +432,7 @@ static lw_status read_attr(builder *b, lw_attr *a, const Onnx__AttributeProto *p
         return copy_text(&a->s, p->s.data ? (const char *)p->s.data : "", p->s.len, err);
     case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR:
         a->kind = LW_ATTR_TENSOR;
-        return p->t ? read_tensor(&a->t, p->t, b->model->path, err)
+        return p->t ? read_tensor(&a->t, p->t, b->model->path, b->model->from_memory, err)
                     : lw_fail(err, LW_E_INPUT, "%s: attribute %s holds no tensor", b->model->path, a->name);
     case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS:
         a->kind = LW_ATTR_INTS;
@@ -616,7 +619,7 @@ static lw_status read_graph(builder *b, const Onnx__ModelProto *p)
         if (m->values[v].constant)
             return lw_fail(b->err, LW_E_INPUT, "%s: initializer %s stands twice", m->path, m->values[v].name);
         lw_tensor *t;
-        LW_TRY(read_tensor(&t, g->initializer[i], m->path, b->err));
+        LW_TRY(read_tensor(&t, g->initializer[i], m->path, m->from_memory, b->err));
         m->values[v].constant = t;
     }
     if (g->n_sparse_initializer > 0)
@@ -672,32 +675,29 @@ static lw_status read_graph(builder *b, const Onnx__ModelProto *p)
     return status;
 }
 
-lw_status lw_model_read(lw_model **out, const char *path, lw_error *err)
+/* path NULL: from memory. */
+static lw_status parse_model(lw_model **out, const uint8_t *data, size_t size, const char *path,
+                             lw_error *err)
 {
-    bytes file;
-    LW_TRY(read_range(&file, path, 0, -1, err));
-    if (file.n == 0) {
-        free(file.data);
-        return lw_fail(err, LW_E_INPUT, "%s: the file is empty", path);
-    }
-    if (too_deep(file.data, file.data + file.n, MODEL, 0)) {
-        free(file.data);
-        return lw_fail(err, LW_E_INPUT, "%s: not an ONNX model: messages nested more than %d deep", path,
+    const char *name = path ? path : "memory";
+    if (size == 0)
+        return lw_fail(err, LW_E_INPUT, "%s: the file is empty", name);
+    if (too_deep(data, data + size, MODEL, 0))
+        return lw_fail(err, LW_E_INPUT, "%s: not an ONNX model: messages nested more than %d deep", name,
                        MAX_NESTING);
-    }
-    Onnx__ModelProto *p = onnx__model_proto__unpack(NULL, file.n, file.data);
-    free(file.data);
+    Onnx__ModelProto *p = onnx__model_proto__unpack(NULL, size, data);
     if (!p || !p->graph || p->n_opset_import == 0) {
         if (p)
             onnx__model_proto__free_unpacked(p, NULL);
-        return lw_fail(err, LW_E_INPUT, "%s: not an ONNX model, or cut short", path);
+        return lw_fail(err, LW_E_INPUT, "%s: not an ONNX model, or cut short", name);
     }
     builder b = {.model = calloc(1, sizeof(lw_model)), .err = err};
     lw_status status =
-        b.model ? copy_text(&b.model->path, path, strlen(path), err) : lw_fail_memory(err, sizeof *b.model);
+        b.model ? copy_text(&b.model->path, name, strlen(name), err) : lw_fail_memory(err, sizeof *b.model);
     if (status == LW_OK)
         status = copy_text(&b.model->producer, text(p->producer_name), strlen(text(p->producer_name)), err);
     if (status == LW_OK) {
+        b.model->from_memory = !path;
         b.model->ir_version = (int)p->ir_version;
         b.model->opset = imported_opset(p, "");
         status = read_graph(&b, p);
@@ -710,4 +710,18 @@ lw_status lw_model_read(lw_model **out, const char *path, lw_error *err)
     }
     *out = b.model;
     return LW_OK;
+}
+
+lw_status lw_model_read(lw_model **out, const char *path, lw_error *err)
+{
+    bytes file = {0};
+    LW_TRY(read_range(&file, path, 0, -1, err));
+    lw_status status = parse_model(out, file.data, file.n, path, err);
+    free(file.data);
+    return status;
+}
+
+lw_status lw_model_read_memory(lw_model **out, const void *data, size_t size, lw_error *err)
+{
+    return parse_model(out, data, size, NULL, err);
 }

@@ -1084,28 +1084,96 @@ static lw_status run_qlinear_concat(const lw_op_call *c, lw_error *err)
 
 /* ---- refusals at load ---------------------------------------------------------------------------- */
 
-/* Where the weight is a constant, the depth check of integer_product() over it with the widest zero point. */
-static lw_status check_product(const lw_op_call *c, int at_b, int at_b_zero, lw_error *err)
+/* What the run checks with the operands that it has, over a constant weight alone. Where neither the type of
+ * the data nor its zero point is known, as little as they can be: 128 in magnitude. */
+static void data_range(const lw_tensor *zero, lw_dtype *dtype, int32_t *least, int32_t *most)
 {
-    const lw_tensor *b = lw_in(c, at_b), *b_zero = lw_in(c, at_b_zero);
-    if (!b || b->rank != 2 || (b->dtype != LW_I8 && b->dtype != LW_U8))
+    *dtype = zero ? zero->dtype : LW_I8;
+    *least = *most = 0;
+    for (int64_t i = 0; zero && i < zero->count; i++) {
+        int32_t z = (int32_t)lw_tensor_integer(zero, i);
+        *least = i == 0 || z < *least ? z : *least;
+        *most = i == 0 || z > *most ? z : *most;
+    }
+}
+
+static bool is_bytes(const lw_tensor *t)
+{
+    return t && (t->dtype == LW_I8 || t->dtype == LW_U8);
+}
+
+/* Weight, its zero point and the data's zero point at these inputs (-1: the data is uint8 of any zero point).
+ */
+static lw_status check_product(const lw_op_call *c, int at_b, int at_b_zero, int at_a_zero, bool transposes,
+                               lw_error *err)
+{
+    const lw_tensor *b = lw_in(c, at_b), *b_zero = lw_in(c, at_b_zero), *a_zero = lw_in(c, at_a_zero);
+    if (!is_bytes(b) || b->rank != 2)
         return LW_OK;
-    int32_t *zeros;
+    int64_t depth = b->dim[transposes ? 1 : 0], n = b->dim[transposes ? 0 : 1];
+    int32_t *zeros, least, most;
     bool one;
-    LW_TRY(zero_list(b_zero, b->dtype, b->dim[1], "B's zero point", &zeros, &one, err));
-    lw_status status = check_depth(b, b->dim[0], b->dim[1], b->dim[1], 1, zeros, one, LW_U8, 0, 0, err);
+    lw_dtype dtype;
+    data_range(a_zero && is_bytes(a_zero) ? a_zero : NULL, &dtype, &least, &most);
+    LW_TRY(zero_list(b_zero, b->dtype, n, "B's zero point", &zeros, &one, err));
+    lw_status status = check_depth(b, depth, n, transposes ? 1 : n, transposes ? depth : 1, zeros, one, dtype,
+                                   least, most, err);
     free(zeros);
     return status;
 }
 
 static lw_status check_matmul_integer(const lw_op_call *c, lw_error *err)
 {
-    return check_product(c, 1, 3, err);
+    return check_product(c, 1, 3, 2, false, err);
 }
 
 static lw_status check_qlinear_matmul(const lw_op_call *c, lw_error *err)
 {
-    return check_product(c, 3, 5, err);
+    return check_product(c, 3, 5, 2, false, err);
+}
+
+static lw_status check_matmul_integer_to_float(const lw_op_call *c, lw_error *err)
+{
+    return check_product(c, 1, 5, 4, false, err);
+}
+
+static lw_status check_dynamic_quantize_matmul(const lw_op_call *c, lw_error *err)
+{
+    return check_product(c, 1, 3, 15, false, err);
+}
+
+static lw_status check_qgemm(const lw_op_call *c, lw_error *err)
+{
+    return check_product(c, 3, 5, 2, lw_node_int(c->node, "transB", 0) != 0, err);
+}
+
+static lw_status check_constant_convolution(const lw_op_call *c, int at_w, int at_w_zero, int at_x_zero,
+                                            int at_bias, lw_error *err)
+{
+    const lw_tensor *w = lw_in(c, at_w), *x_zero = lw_in(c, at_x_zero), *bias = lw_in(c, at_bias);
+    if (!is_bytes(w) || w->rank < 3)
+        return LW_OK;
+    convolution v = {.outputs = w->dim[0]};
+    int32_t *zeros, least, most;
+    bool one;
+    lw_dtype dtype;
+    data_range(is_bytes(x_zero) ? x_zero : NULL, &dtype, &least, &most);
+    if (bias && (bias->dtype != LW_I32 || bias->count != v.outputs))
+        return LW_OK; /* the run says so */
+    LW_TRY(zero_list(lw_in(c, at_w_zero), w->dtype, v.outputs, "the weight's zero point", &zeros, &one, err));
+    lw_status status = check_convolution(&v, dtype, least, w, zeros, one, bias, err);
+    free(zeros);
+    return status;
+}
+
+static lw_status check_conv_integer(const lw_op_call *c, lw_error *err)
+{
+    return check_constant_convolution(c, 1, 3, 2, 15, err);
+}
+
+static lw_status check_qlinear_conv(const lw_op_call *c, lw_error *err)
+{
+    return check_constant_convolution(c, 3, 5, 2, 8, err);
 }
 
 const lw_op lw_ops_quant[] = {
@@ -1113,15 +1181,17 @@ const lw_op lw_ops_quant[] = {
     {"", "DequantizeLinear", 10, 0, 2, 3, run_dequantize, "elementwise", NULL},
     {"", "DynamicQuantizeLinear", 11, 0, 1, 1, run_dynamic_quantize, "elementwise", NULL},
     {"", "MatMulInteger", 10, 0, 2, 4, run_matmul_integer, "int8 product", check_matmul_integer},
-    {"", "ConvInteger", 10, 0, 2, 4, run_conv_integer, "int8 convolution", NULL},
+    {"", "ConvInteger", 10, 0, 2, 4, run_conv_integer, "int8 convolution", check_conv_integer},
     {"", "QLinearMatMul", 10, 0, 8, 8, run_qlinear_matmul, "int8 product", check_qlinear_matmul},
-    {"", "QLinearConv", 10, 0, 8, 9, run_qlinear_conv, "int8 convolution", NULL},
+    {"", "QLinearConv", 10, 0, 8, 9, run_qlinear_conv, "int8 convolution", check_qlinear_conv},
     {microsoft, "QuantizeLinear", 1, 0, 2, 3, run_quantize, "elementwise", NULL},
     {microsoft, "DequantizeLinear", 1, 0, 2, 3, run_dequantize, "elementwise", NULL},
-    {microsoft, "MatMulIntegerToFloat", 1, 0, 4, 7, run_matmul_integer_to_float, "int8 product", NULL},
-    {microsoft, "DynamicQuantizeMatMul", 1, 0, 3, 5, run_dynamic_quantize_matmul, "int8 product", NULL},
+    {microsoft, "MatMulIntegerToFloat", 1, 0, 4, 7, run_matmul_integer_to_float, "int8 product",
+     check_matmul_integer_to_float},
+    {microsoft, "DynamicQuantizeMatMul", 1, 0, 3, 5, run_dynamic_quantize_matmul, "int8 product",
+     check_dynamic_quantize_matmul},
     {"lanewise", "DynamicRowsMatMul", 1, 0, 3, 5, run_dynamic_rows_matmul, "int8 product", NULL},
-    {microsoft, "QGemm", 1, 0, 6, 9, run_qgemm, "int8 product", NULL},
+    {microsoft, "QGemm", 1, 0, 6, 9, run_qgemm, "int8 product", check_qgemm},
     {microsoft, "QLinearAdd", 1, 0, 7, 8, run_qlinear_add, "elementwise", NULL},
     {microsoft, "QLinearMul", 1, 0, 7, 8, run_qlinear_mul, "elementwise", NULL},
     {microsoft, "QLinearSigmoid", 1, 0, 4, 5, run_qlinear_sigmoid, "table", NULL},

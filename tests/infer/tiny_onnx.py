@@ -152,8 +152,16 @@ def wrong_zero():
 def overflowing():
     """70,000 products of 255 x 127: more than int32 holds."""
     k = 70000
-    return model([node("MatMulInteger", ["x", "w"], ["y"], name="sum")], [value("x", UINT8, ["n", k])], [value("y", INT32, ["n", 1])],
-                 [tensor("w", INT8, [k, 1], b"\x7f" * k)])
+    return model([node("MatMulInteger", ["x", "w", "z"], ["y"], name="sum")], [value("x", UINT8, ["n", k])], [value("y", INT32, ["n", 1])],
+                 [tensor("w", INT8, [k, 1], b"\x7f" * k), tensor("z", UINT8, [], b"\0")])
+
+
+def overflowing_conv():
+    """A bias that leaves no room for the products."""
+    return model([node("QLinearConv", ["x", "s", "z", "w", "s", "z", "s", "z", "b"], ["y"], name="conv")],
+                 [value("x", UINT8, [1, 1, 9])], [value("y", UINT8, [1, 1, 7])],
+                 [tensor("s", FLOAT, [], floats(1)), tensor("z", UINT8, [], b"\0"), tensor("w", UINT8, [1, 1, 3], b"\1\2\3"),
+                  tensor("b", INT32, [1], struct.pack("<i", 2**31 - 1000))])
 
 
 def npy(dtype, shape, order, data):
