@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/fail.h"
 #include "common/numbers.h"
 
 enum {
@@ -68,13 +69,7 @@ static void say(void *user, int level, const char *text)
     if (level > LW_SAY_WARNING && run->verbose < level - LW_SAY_WARNING)
         return;
     progress_clear(&run->live);
-    /* one line, whatever the names in a damaged file hold */
-    char line[sizeof((lw_error *)NULL)->message];
-    snprintf(line, sizeof line, "%s", text);
-    for (char *p = line; *p; p++)
-        if (iscntrl((unsigned char)*p))
-            *p = '?';
-    fprintf(stderr, "lanewise %s: %s%s\n", run->spec->name, level == LW_SAY_WARNING ? "warning: " : "", line);
+    fprintf(stderr, "lanewise %s: %s%s\n", run->spec->name, level == LW_SAY_WARNING ? "warning: " : "", text);
 }
 
 static void show_progress(void *user, double done, double total, double work)
@@ -248,18 +243,16 @@ static lw_status parse_choice(const cli_option *row, const char *what, const cha
             used +=
                 (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", row->choices[i]);
     }
-    if (err) {
-        err->status = LW_E_ARG;
-        snprintf(err->message, sizeof err->message, "%s: '%.100s' is not one of %s", what, text, names);
-    }
-    return LW_E_ARG;
+    return lw_fail(err, LW_E_ARG, "%s: '%.100s' is not one of %s", what, text, names);
 }
 
 static lw_status set_value(const cli_option *row, const char *text, lw_error *err)
 {
     char what[80];
     label(what, sizeof what, row);
-    int64_t low = (int64_t)row->low, high = (int64_t)row->high, number = 0;
+    /* a real number's limits may lie beyond int64_t */
+    bool whole = row->kind == CLI_INT || row->kind == CLI_INT64 || row->kind == CLI_LIST;
+    int64_t low = whole ? (int64_t)row->low : 0, high = whole ? (int64_t)row->high : 0, number = 0;
     lw_status status = LW_OK;
     switch (row->kind) {
     case CLI_FLAG:
@@ -273,12 +266,10 @@ static lw_status set_value(const cli_option *row, const char *text, lw_error *er
         break;
     case CLI_TEXTS: {
         cli_texts *list = row->value;
-        if (list->n == CLI_MAX_TEXTS) {
-            err->status = status = LW_E_ARG;
-            snprintf(err->message, sizeof err->message, "%s: given more than %d times", what, CLI_MAX_TEXTS);
-        } else {
+        if (list->n == CLI_MAX_TEXTS)
+            status = lw_fail(err, LW_E_ARG, "%s: given more than %d times", what, CLI_MAX_TEXTS);
+        else
             list->value[list->n++] = text;
-        }
         break;
     }
     case CLI_INT:
@@ -510,6 +501,10 @@ int cli_begin(cli *run, int argc, char **argv, const cli_spec *spec, const cli_o
     run->started = progress_now();
     run->temporaries = &temporaries;
     run->command_line = join(argc, argv); /* before getopt sorts argv */
+    if (!run->command_line) {
+        fprintf(stderr, "lanewise %s: out of memory\n", spec->name);
+        return CLI_FAILED;
+    }
     catch_signals();
     option_table table;
     build_table(&table, run, options);

@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 const char *lw_status_name(lw_status status)
 {
@@ -31,6 +32,22 @@ const char *lw_status_name(lw_status status)
     return "unknown status";
 }
 
+/* Messages quote names and lines of files. What would move a terminal's cursor, colour it or break the line
+ * is shown as \xNN; what no longer fits is cut. */
+static void make_printable(char *text, size_t size)
+{
+    char plain[1024];
+    size_t n = 0;
+    for (const unsigned char *p = (const unsigned char *)text; *p && n + 5 < sizeof plain && n + 5 < size;
+         p++)
+        if (*p < 32 || *p == 127)
+            n += (size_t)snprintf(plain + n, sizeof plain - n, *p == '\t' ? "\\t" : "\\x%02x", *p);
+        else
+            plain[n++] = (char)*p;
+    plain[n] = 0;
+    memcpy(text, plain, n + 1);
+}
+
 lw_status lw_fail(lw_error *err, lw_status status, const char *format, ...)
 {
     if (err && err->status == LW_OK) {
@@ -39,6 +56,7 @@ lw_status lw_fail(lw_error *err, lw_status status, const char *format, ...)
         va_start(args, format);
         vsnprintf(err->message, sizeof err->message, format, args);
         va_end(args);
+        make_printable(err->message, sizeof err->message);
     }
     return status;
 }
@@ -57,6 +75,7 @@ void lw_say(const lw_host *host, int level, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    make_printable(text, sizeof text);
     host->say(host->user, level, text);
 }
 
