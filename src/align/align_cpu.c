@@ -483,7 +483,7 @@ static int compare_items(const void *a, const void *b)
 /* Copies a sequence, or its reverse complement. */
 static void take_strand(uint8_t *out, const uint8_t *codes, int32_t n, bool reverse, const lw_scoring *sc)
 {
-    if (!reverse)
+    if (n > 0 && !reverse)
         memcpy(out, codes, (size_t)n);
     else
         for (int32_t i = 0; i < n; i++)
@@ -765,6 +765,10 @@ static bool trace_diagonal(const walk *k, int32_t m, int32_t n, int32_t score, i
     int32_t length = m < n ? m : n, i = 0;
     if (k->mode == LW_GLOBAL ? m != n : k->mode == LW_SEMIGLOBAL && m > n)
         return false;
+    if (length == 0) { /* nothing to walk along; empty sequences have no address either */
+        *letters = 0;
+        return left == 0;
+    }
     const uint8_t *query = k->query + m, *target = k->target + n;
     for (; i < length && !(k->mode == LW_LOCAL && left == 0); i++)
         left -= k->sc->score[query[-1 - i] * LW_MAX_LETTERS + target[-1 - i]];

@@ -341,7 +341,8 @@ static lw_status take_record(loader *l, lw_seqio *reader, const lw_read_batch *b
                        lw_read_where(reader, batch, i, where, sizeof where));
     LW_TRY(grow_index(l, err));
     LW_TRY(grow((void **)&d->own_names, &l->name_capacity, d->name_bytes + r->name_len + 1, 1, err));
-    LW_TRY(grow((void **)&d->own_codes, &l->code_capacity, l->letters + r->len, 1, err));
+    LW_TRY(grow((void **)&d->own_codes, &l->code_capacity, l->letters + r->len + 1, 1,
+                err)); /* + 1: never NULL */
     const unsigned char *text = (const unsigned char *)lw_read_seq(batch, i);
     uint8_t *codes = d->own_codes + l->letters;
     uint8_t bad = 0;

@@ -63,12 +63,10 @@ static const char *find_key(const char *text, const char *key)
     for (const char *p = text; (p = strpbrk(p, "'\"")) != NULL; p++) {
         if (strncmp(p + 1, key, length) != 0 || p[1 + length] != *p)
             continue;
-        p += length + 2;
-        p += strspn(p, " \t\n");
-        if (*p != ':')
-            continue;
-        p++;
-        return p + strspn(p, " \t\n");
+        const char *value = p + length + 2;
+        value += strspn(value, " \t\n");
+        if (*value == ':')
+            return value + 1 + strspn(value + 1, " \t\n");
     }
     return NULL;
 }

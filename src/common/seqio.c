@@ -523,6 +523,19 @@ static lw_status check_end(const input *in, lw_error *err)
     return LW_OK;
 }
 
+/* A name with control characters could not be written again as SAM, and shows that the file is damaged. */
+static lw_status check_name(const input *in, int64_t number, const bam1_t *record, lw_error *err)
+{
+    const char *name = bam_get_qname(record);
+    int n = record->core.l_qname - 1 - record->core.l_extranul;
+    for (int i = 0; i < n; i++)
+        if ((unsigned char)name[i] < 32 || name[i] == 127)
+            return lw_fail(err, LW_E_INPUT,
+                           "%s: record %lld: byte 0x%02x in its name: the file is damaged; fetch it again",
+                           in->shown, (long long)number, (unsigned char)name[i]);
+    return LW_OK;
+}
+
 static lw_status read_bam(lw_seqio *r, lw_read_batch *b, lw_read *read, bool *got, lw_error *err)
 {
     input *in = &r->inputs[r->current];
@@ -553,6 +566,7 @@ static lw_status read_bam(lw_seqio *r, lw_read_batch *b, lw_read *read, bool *go
             continue;
         }
         read->number = r->number;
+        LW_TRY(check_name(in, r->number, r->record, err));
         *got = true;
         return copy_record(r, b, read, r->record, err);
     }
@@ -574,7 +588,7 @@ lw_status lw_seqio_record(lw_seqio *r, bam1_t *record, bool *got, lw_error *err)
     r->number++;
     if (ret >= 0) {
         *got = true;
-        return LW_OK;
+        return check_name(in, r->number, record, err);
     }
     /* htslib says only that it refuses the record; what it has read so far says why */
     const bam1_core_t *c = &record->core;

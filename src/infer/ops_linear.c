@@ -232,7 +232,8 @@ static lw_status pool(const lw_op_call *c, bool is_max, bool global, lw_error *e
     for (int64_t image = 0; image < x->dim[0] * x->dim[1]; image++)
         for (int64_t p = 0; p < w.out_count; p++) {
             int64_t at[3] = {p / w.out[2] / w.out[1], p / w.out[2] % w.out[1], p % w.out[2]}, used = 0;
-            float best = -INFINITY;
+            /* a window of nothing but padding gives the type's lowest value */
+            float best = !bytes ? -INFINITY : x->dtype == LW_I8 ? INT8_MIN : 0;
             double sum = 0;
             for (int64_t q = 0; q < w.kernel_count; q++) {
                 int64_t of[3] = {q / w.kernel[2] / w.kernel[1], q / w.kernel[2] % w.kernel[1],

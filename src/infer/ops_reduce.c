@@ -211,7 +211,7 @@ static lw_status reduce(const lw_op_call *c, reduction how, lw_error *err)
         LW_TRY(lw_axis(axes[i], x->rank, &axis, err));
         reduced[axis] = true;
     }
-    int64_t step = 1, number = 1, out_step = 1;
+    int64_t number = 1, out_step = 1;
     for (int k = 0; k < x->rank; k++) {
         kept[k] = reduced[k] ? 1 : x->dim[k];
         number *= reduced[k] ? x->dim[k] : 1;
@@ -221,7 +221,6 @@ static lw_status reduce(const lw_op_call *c, reduction how, lw_error *err)
     for (int k = x->rank - 1; k >= 0; k--) { /* where an element of x goes */
         own[k] = reduced[k] ? 0 : out_step;
         out_step *= kept[k];
-        step *= x->dim[k];
     }
     LW_TRY(lw_tensor_new(&c->out[0], x->dtype, rank, dim, err));
     int64_t count = c->out[0]->count;
