@@ -30,6 +30,13 @@ lw_status lw_network_open_memory(lw_network **out, const void *data, size_t size
                                  int threads, const lw_host *host, lw_error *err);
 void lw_network_close(lw_network *network); /* NULL is allowed */
 
+/* Makes integer kernels of DequantizeLinear, operator, QuantizeLinear, as ONNX Runtime's default
+ * optimizations do; after opening, before the first run. Results may move by one step of their scale against
+ * the model as it is written, since a float sum rounds otherwise than an integer. *fused (may be NULL): how
+ * many operators. LW_E_RANGE: a sum that int32 could not hold; LW_E_NOMEM: only lw_network_close() is left.
+ */
+lw_status lw_network_fuse(lw_network *network, int *fused, lw_error *err);
+
 const char *lw_network_backend(const lw_network *network);
 
 /* Names of the inputs that a caller must give, and of the outputs, in the file's order. */

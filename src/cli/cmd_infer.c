@@ -52,7 +52,7 @@ int cmd_infer(int argc, char **argv)
     lw_sequence_job job = {0};
     int ends = 0;
     const char *dump = NULL;
-    bool describe = false;
+    bool describe = false, fuse = false;
     const cli_option rows[] = {
         {0, "input", "[NAME=]FILE", "a tensor for the input NAME (default: the next one); may be repeated",
          CLI_TEXTS, &in, 0, 0, NULL},
@@ -62,6 +62,10 @@ int cmd_infer(int argc, char **argv)
          CLI_FLAG, &describe, 0, 0, NULL},
         {0, "dump-nodes", "DIR", "also write every intermediate value to DIR as INDEX_NAME.npy", CLI_TEXT,
          &dump, 0, 0, NULL},
+        {0, "fuse", NULL,
+         "make integer kernels of DequantizeLinear, operator, QuantizeLinear, as ONNX Runtime does by\n"
+         "default: faster; results may move by one step of their scale",
+         CLI_FLAG, &fuse, 0, 0, NULL},
         {0, NULL, NULL, "Sequences", CLI_HEADING, NULL, 0, 0, NULL},
         {0, "reads", "FILE", "FASTA, FASTQ, SAM, BAM or CRAM, plain or compressed; may be repeated",
          CLI_TEXTS, &reads, 0, 0, NULL},
@@ -106,6 +110,14 @@ int cmd_infer(int argc, char **argv)
         outputs[i] = named(out.value[i], names[CLI_MAX_TEXTS + i], sizeof names[i]);
     lw_network *network = NULL;
     lw_status status = lw_network_open(&network, run.inputs[0], run.backend, run.threads, &run.host, &err);
+    int fused = 0;
+    if (status == LW_OK && fuse)
+        status = lw_network_fuse(network, &fused, &err);
+    if (status == LW_OK && fuse && run.verbose) {
+        char text[80];
+        snprintf(text, sizeof text, "%d operators fused into integer kernels", fused);
+        run.host.say(run.host.user, LW_SAY_INFO, text);
+    }
     if (status == LW_OK) {
         snprintf(run.used_backend, sizeof run.used_backend, "%s", lw_network_backend(network));
         if (reads.n) {

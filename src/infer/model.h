@@ -55,6 +55,7 @@ typedef struct lw_node {
     int n_in, n_out;
     const struct lw_op *impl; /* NULL: not supported */
     bool folded;              /* all outputs are constants */
+    bool fused;               /* another node's kernel does it, or nobody reads what it makes */
     struct lw_keeper *keeper; /* what backends keep for this node; see lw_call_keep() */
 } lw_node;
 

@@ -157,6 +157,14 @@ static lw_status check_node(const lw_network *n, const lw_node *node, lw_error *
     return status == LW_OK ? LW_OK : at_node(n, node, status, &inner, err);
 }
 
+lw_status lw_network_check(const lw_network *n, lw_error *err)
+{
+    for (int i = 0; i < n->model->n_nodes; i++)
+        if (!n->model->nodes[i].folded && !n->model->nodes[i].fused)
+            LW_TRY(check_node(n, &n->model->nodes[i], err));
+    return LW_OK;
+}
+
 /* Computes what depends on constants alone, once. */
 static lw_status fold_constants(lw_network *n, lw_error *err)
 {
@@ -311,7 +319,7 @@ lw_status lw_network_run(const lw_network *n, lw_tensor *const *inputs, lw_tenso
     }
     for (int i = 0; i < m->n_nodes; i++) {
         const lw_node *node = &m->nodes[i];
-        if (node->folded)
+        if (node->folded || node->fused)
             continue;
         if (lw_stopped(n->host)) {
             status = lw_fail(err, LW_E_INTERRUPTED, "interrupted");

@@ -41,6 +41,9 @@ lw_status lw_network_run(const lw_network *network, lw_tensor *const *inputs, lw
 lw_status lw_network_place(const lw_network *network, const lw_named_file *file, bool output,
                            const bool *taken, int *place, lw_error *err);
 
+/* What the operators refuse with the constants alone, of every node that will run. */
+lw_status lw_network_check(const lw_network *network, lw_error *err);
+
 /* LW_E_INPUT unless t is what the model declares of input i. */
 lw_status lw_network_check_input(const lw_network *network, int i, const lw_tensor *t, lw_error *err);
 

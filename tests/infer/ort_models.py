@@ -171,6 +171,9 @@ def quantized_models(folder, x):
         quantize_static(f"{folder}/conv.onnx", f"{folder}/q.onnx", Calibration(x), quant_format=form, per_channel=each, reduce_range=True,
                         activation_type=low, weight_type=QuantType.QInt8)
         yield f"convolutional, static {name}", onnx.load(f"{folder}/q.onnx")
+    quantize_static(f"{folder}/conv.onnx", f"{folder}/q.onnx", Calibration(x), quant_format=QuantFormat.QDQ, per_channel=True, reduce_range=True,
+                    activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8)
+    yield "convolutional, static QDQ, a scale each", onnx.load(f"{folder}/q.onnx")
     for kind in ("conv", "lstm"):
         quantize_dynamic(f"{folder}/{kind}.onnx", f"{folder}/q.onnx", weight_type=QuantType.QUInt8 if kind == "conv" else QuantType.QInt8,
                          reduce_range=True)
@@ -204,10 +207,93 @@ def dna(folder):
             verdict(f"{name}: FASTA to classes", None if worst <= 0.02 else f"differs by {worst:.3g}")
             print(f"{name}: {len(model.graph.node)} nodes, {len(x)} windows from FASTA, classes within {worst:.2g} "
                   f"(ONNX Runtime's own fusions change them by {np.abs(fused - want).max():.2g})")
+            if "QDQ" in name:
+                text = lanewise(folder, "model.onnx", "--fasta", "s.fa", "--encode", "onehot:ACGT", "--step", "100", "--fuse")
+                got = np.array([[float(v) for v in line.split("\t")[3:]] for line in text.splitlines()[1:]], np.float32)
+                worst = np.abs(got - fused).max()
+                verdict(f"{name}: --fuse as ONNX Runtime's default", None if worst <= 1e-6 else f"differs by {worst:.3g}")
+                print(f"{name}: with --fuse within {worst:.2g} of ONNX Runtime's default")
         except RuntimeError as refused:
             verdict(f"{name}: FASTA to classes", str(refused))
         integers = node_by_node(name, model, {"x": x[:3]}, folder)
         print(f"{name}: {integers} integer outputs compared node by node")
+
+
+def patterns(folder):
+    """DequantizeLinear, operator, QuantizeLinear: with --fuse the integers of ONNX Runtime's defaults."""
+    r = np.random.default_rng(6)
+    counted = 0
+    for round_ in range(3):
+        for op in ["Conv", "Conv+Relu", "MatMul", "MatMul to float", "Gemm", "Gemm transB", "Add", "Mul", "Sigmoid", "LeakyRelu", "AveragePool",
+                   "GlobalAveragePool", "Softmax", "MaxPool", "Reshape", "Transpose"]:
+            kind, t = [(np.uint8, T.UINT8), (np.int8, T.INT8)][r.integers(2)]
+            i = np.iinfo(kind)
+            dims = [2, 3, 10] if op in ("Conv", "Conv+Relu", "AveragePool", "GlobalAveragePool", "MaxPool") else [4, 6]
+            tensors, nodes = {}, []
+
+            def scale():
+                return np.float32(r.random() * 0.05 + 0.01)
+
+            def dequantize(name, of, s, zero, **attributes):
+                tensors.update({f"{name}_s": np.asarray(s, np.float32), f"{name}_z": np.asarray(zero)})
+                nodes.append(h.make_node("DequantizeLinear", [of, f"{name}_s", f"{name}_z"], [name], **attributes))
+            xs = scale()
+            dequantize("x", "q", xs, kind(r.integers(i.min, i.max + 1)))
+            name, inputs, attributes, out = op.split("+")[0].split(" ")[0], ["x"], {}, dims
+            if name in ("Conv", "MatMul", "Gemm"):
+                turned = "transB" in op
+                shape, axis = {"Conv": ((5, 3, 3), 0), "MatMul": ((6, 5), 1), "Gemm": ((5, 6) if turned else (6, 5), 0 if turned else 1)}[name]
+                each = r.random() < 0.5
+                ws = np.array([scale() for _ in range(5)]) if each else scale()
+                tensors["wq"] = r.integers(-64, 65, shape).astype(np.int8)
+                dequantize("w", "wq", ws, np.zeros(5, np.int8) if each else np.int8(0), **({"axis": axis} if each else {}))
+                inputs.append("w")
+                if name != "MatMul":
+                    tensors["bq"] = r.integers(-3000, 3000, 5).astype(np.int32)
+                    dequantize("b", "bq", xs * ws, np.zeros(5, np.int32) if each else np.int32(0), **({"axis": 0} if each else {}))
+                    inputs.append("b")
+                attributes = {"transB": 1} if turned else {"group": 1} if name == "Conv" else {}
+                out = [2, 5, 8] if name == "Conv" else [4, 5]
+            elif name in ("Add", "Mul"):
+                tensors["wq"] = r.integers(i.min, i.max + 1, dims).astype(kind)
+                dequantize("w", "wq", scale(), kind(r.integers(i.min, i.max + 1)))
+                inputs.append("w")
+            elif name in ("AveragePool", "MaxPool"):
+                attributes, out = {"kernel_shape": [3]}, [2, 3, 8]
+            elif name == "GlobalAveragePool":
+                out = [2, 3, 1]
+            elif name == "Reshape":
+                tensors["shape"], out = np.array([6, 4]), [6, 4]
+                inputs.append("shape")
+            elif name == "Transpose":
+                attributes, out = {"perm": [1, 0]}, [6, 4]
+            nodes.append(h.make_node(name, inputs, ["f"], "middle", **attributes))
+            last, ys, yz = "f", scale() * np.float32(4 if len(inputs) > 1 else 1), kind(r.integers(i.min, i.max + 1))
+            if name in ("Reshape", "Transpose", "MaxPool"):
+                ys, yz = xs, tensors["x_z"]
+            if name == "Softmax":
+                ys, yz = np.float32(1 / 256), kind(i.min)
+            if "Relu" in op.split("+")[1:]:
+                nodes.append(h.make_node("Relu", ["f"], ["g"]))
+                last, yz = "g", kind(i.min)
+            if "to float" in op:
+                y = h.make_tensor_value_info(last, T.FLOAT, out)
+            else:
+                tensors.update({"y_s": np.asarray(ys), "y_z": np.asarray(yz)})
+                nodes.append(h.make_node("QuantizeLinear", [last, "y_s", "y_z"], ["y"]))
+                y = h.make_tensor_value_info("y", t, out)
+            graph = h.make_graph(nodes, "g", [h.make_tensor_value_info("q", t, dims)], [y], [nh.from_array(v, k) for k, v in tensors.items()])
+            model = h.make_model(graph, opset_imports=[h.make_opsetid("", 17)])
+            model.ir_version = 8
+            onnx.save(model, f"{folder}/p.onnx")
+            q = r.integers(i.min, i.max + 1, dims).astype(kind)
+            np.save(f"{folder}/q.npy", q)
+            want = session(model, True).run(None, {"q": q})[0]
+            run = subprocess.run([program, "infer", "p.onnx", "--input", "q.npy", "--output", "y.npy", "--fuse", "-v", "--backend", backend],
+                                 capture_output=True, text=True, cwd=folder)
+            counted += "1 operators fused" in run.stderr
+            verdict(f"fused {op} {kind.__name__}", run.stderr if run.returncode else difference(op, np.load(f"{folder}/y.npy"), want))
+    print(f"patterns: {counted} fused")
 
 
 def encoder(folder):
@@ -274,6 +360,7 @@ with tempfile.TemporaryDirectory() as work:
         own(work, os.path.abspath(sys.argv[3]))
     else:
         dna(work)
+        patterns(work)
         encoder(work)
 print(f"ONNX Runtime {ort.__version__}, backend {backend}")
 print(f"cases: {counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped")
