@@ -140,9 +140,18 @@ char *lw_paths_beside(const char *path, const char *suffix);
 lw_status lw_paths_write(const lw_paths *paths, const lw_graph *graph, lw_matrix_format format,
                          const char *path, struct lw_temporaries *temporaries, lw_error *err);
 
-/* "#from to distance hops route" for every line "FROM TO" of the file `pairs` (blanks, tabs or commas; #
- * comments), in its order. Needs next hops. No path: inf, -1, *. */
-lw_status lw_paths_write_routes(const lw_paths *paths, const lw_graph *graph, const char *pairs,
+/* LW_E_INPUT where a name of a vertex cannot be written in this format: one with blanks in PHYLIP, with a tab
+ * in the others of text. lw_paths_write() asks it too; before a long run it is better known. */
+lw_status lw_paths_writable(const lw_graph *graph, lw_matrix_format format, lw_error *err);
+
+/* The pairs of a file of lines "FROM TO" (blanks, tabs or commas; # comments). LW_E_INPUT: a line that is
+ * none, a vertex that the graph lacks. */
+typedef struct lw_paths_pairs lw_paths_pairs;
+lw_status lw_paths_pairs_read(lw_paths_pairs **out, const lw_graph *graph, const char *path, lw_error *err);
+void lw_paths_pairs_free(lw_paths_pairs *pairs); /* NULL is allowed */
+
+/* "#from to distance hops route" for every pair, in their order. Needs next hops. No path: inf, -1, *. */
+lw_status lw_paths_write_routes(const lw_paths *paths, const lw_graph *graph, const lw_paths_pairs *pairs,
                                 const char *path, struct lw_temporaries *temporaries, lw_error *err);
 
 /* Lines "## NAME VALUE" (vertices, pairs_reached, diameter, radius, mean_distance), then per vertex: how many
@@ -152,13 +161,19 @@ lw_status lw_paths_write_routes(const lw_paths *paths, const lw_graph *graph, co
 lw_status lw_paths_write_stats(const lw_paths *paths, const lw_graph *graph, const char *path,
                                struct lw_temporaries *temporaries, lw_error *err);
 
-/* The file `sets` has lines "SET VERTEX", or is GMT (NAME, description, members; suffix .gmt). For every
- * ordered pair of two sets S, T: closest = mean over t in T of min over s in S of d(s,t), shortest = mean
- * over t and s of d(s,t) (Guney et al., Nat. Commun. 7:10331, 2016), over what is reached, with the counts.
- * Vertices that the graph lacks are left out and counted in one warning per set. */
-lw_status lw_paths_write_sets(const lw_paths *paths, const lw_graph *graph, const char *sets,
-                              const char *path, struct lw_temporaries *temporaries, const lw_host *host,
-                              lw_error *err);
+/* The sets of a file of lines "SET VERTEX", or of GMT (NAME, description, members; suffix .gmt). Vertices
+ * that the graph lacks are left out and counted in one warning per set. LW_E_INPUT: a line that is none, no
+ * sets. */
+typedef struct lw_paths_sets lw_paths_sets;
+lw_status lw_paths_sets_read(lw_paths_sets **out, const lw_graph *graph, const char *path,
+                             const lw_host *host, lw_error *err);
+void lw_paths_sets_free(lw_paths_sets *sets); /* NULL is allowed */
+
+/* For every ordered pair of two sets S, T: closest = mean over t in T of min over s in S of d(s,t), shortest
+ * = mean over t and s of d(s,t) (Guney et al., Nat. Commun. 7:10331, 2016), over what is reached, with the
+ * counts. */
+lw_status lw_paths_write_sets(const lw_paths *paths, const lw_paths_sets *sets, const char *path,
+                              struct lw_temporaries *temporaries, lw_error *err);
 
 #ifdef __cplusplus
 }

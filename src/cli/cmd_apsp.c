@@ -6,6 +6,7 @@
 
 #include "cli/cli.h"
 #include "cli/commands.h"
+#include "common/fail.h"
 #include "lanewise/paths.h"
 
 static const cli_spec spec = {
@@ -88,15 +89,31 @@ static int side_files(cli *run, const options *o)
     return code;
 }
 
-static lw_status write_result(cli *run, const options *o, const lw_paths *paths, const lw_graph *graph,
-                              lw_error *err)
+/* What is read besides the graph. */
+typedef struct lists {
+    lw_paths_pairs *pairs;
+    lw_paths_sets *sets;
+} lists;
+
+/* Before the work, so that a mistake in them does not waste it. */
+static lw_status read_lists(cli *run, const options *o, const lw_graph *graph, lists *out, lw_error *err)
 {
     if (o->query)
-        return lw_paths_write_routes(paths, graph, o->query, run->output, run->temporaries, err);
+        return lw_paths_pairs_read(&out->pairs, graph, o->query, err);
+    if (o->sets)
+        return lw_paths_sets_read(&out->sets, graph, o->sets, &run->host, err);
+    return lw_paths_writable(graph, o->stats ? LW_MATRIX_TSV : output_format(o, run->output), err);
+}
+
+static lw_status write_result(cli *run, const options *o, const lw_paths *paths, const lw_graph *graph,
+                              const lists *l, lw_error *err)
+{
+    if (l->pairs)
+        return lw_paths_write_routes(paths, graph, l->pairs, run->output, run->temporaries, err);
+    if (l->sets)
+        return lw_paths_write_sets(paths, l->sets, run->output, run->temporaries, err);
     if (o->stats)
         return lw_paths_write_stats(paths, graph, run->output, run->temporaries, err);
-    if (o->sets)
-        return lw_paths_write_sets(paths, graph, o->sets, run->output, run->temporaries, &run->host, err);
     return lw_paths_write(paths, graph, output_format(o, run->output), run->output, run->temporaries, err);
 }
 
@@ -108,13 +125,6 @@ static lw_status solve(cli *run, const options *o, lw_error *err)
                                 .from = o->from,
                                 .to = o->to,
                                 .weight = o->weight};
-    lw_graph *graph = NULL;
-    lw_paths paths = {0};
-    lw_status status = try_output(run, err);
-    if (status == LW_OK)
-        status = lw_graph_read(&graph, run->inputs[0], &reading, &run->host, err);
-    if (status != LW_OK)
-        return status;
     lw_paths_options solving = {.backend = run->backend,
                                 .device = run->n_devices > 0 ? run->devices[0] : 0,
                                 .threads = run->threads,
@@ -126,13 +136,20 @@ static lw_status solve(cli *run, const options *o, lw_error *err)
                                 .checkpoint = o->checkpoint,
                                 .checkpoint_seconds = o->checkpoint_every,
                                 .host = &run->host};
-    status = lw_paths_solve(&paths, graph, &solving, err);
-    if (status == LW_OK)
-        status = write_result(run, o, &paths, graph, err);
-    if (status == LW_OK) {
-        snprintf(run->used_backend, sizeof run->used_backend, "%s", paths.backend);
-        run->work = paths.relaxations;
-    }
+    lw_graph *graph = NULL;
+    lw_paths paths = {0};
+    lists l = {0};
+    lw_status status;
+    LW_TRY(try_output(run, err));
+    LW_TRY(lw_graph_read(&graph, run->inputs[0], &reading, &run->host, err));
+    LW_TRY_END(read_lists(run, o, graph, &l, err));
+    LW_TRY_END(lw_paths_solve(&paths, graph, &solving, err));
+    LW_TRY_END(write_result(run, o, &paths, graph, &l, err));
+    snprintf(run->used_backend, sizeof run->used_backend, "%s", paths.backend);
+    run->work = paths.relaxations;
+end:
+    lw_paths_pairs_free(l.pairs);
+    lw_paths_sets_free(l.sets);
     lw_paths_free(&paths);
     lw_graph_free(graph);
     return status;

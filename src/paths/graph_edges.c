@@ -1,5 +1,4 @@
 /* graph_edges.c - edge lists: tables of blanks, tabs or commas; STRING's, BioGRID's, SNAP's and one's own. */
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,53 +26,18 @@ typedef struct table {
     lw_edges edges;
 } table;
 
-static char *trim(char *text)
-{
-    while (isblank((unsigned char)*text))
-        text++;
-    size_t n = strlen(text);
-    while (n > 0 && isblank((unsigned char)text[n - 1]))
-        text[--n] = '\0';
-    return text;
-}
-
 /* Cuts a line in place. LW_E_INPUT: too many columns, an open quote. */
 static lw_status cut(const table *t, char *line, row *out, lw_error *err)
 {
     out->n = 0;
-    for (char *p = line;;) {
-        if (t->delimiter == ' ') {
-            p += strspn(p, " \t");
-            if (*p == '\0')
-                return LW_OK;
-        }
+    for (;;) {
+        char *field;
+        LW_TRY(lw_lines_field(t->lines, &line, t->delimiter, &field, err));
+        if (!field)
+            return LW_OK;
         if (out->n == LW_MAX_COLUMNS)
             return lw_lines_bad(t->lines, NULL, err, "more than %d columns", LW_MAX_COLUMNS);
-        if (t->delimiter == ',' && *p == '"') { /* RFC 4180: "" stands for one quote */
-            char *to = p++;
-            out->field[out->n++] = to;
-            for (; *p != '\0' && !(p[0] == '"' && p[1] != '"'); p++) {
-                p += *p == '"';
-                *to++ = *p;
-            }
-            if (*p == '\0')
-                return lw_lines_bad(t->lines, NULL, err, "a quote is not closed");
-            p++;
-            *to = '\0';
-            if (*p == '\0')
-                return LW_OK;
-            if (*p++ != ',')
-                return lw_lines_bad(t->lines, NULL, err, "text behind a closing quote");
-            continue;
-        }
-        char *end = t->delimiter == ' ' ? p + strcspn(p, " \t") : strchr(p, t->delimiter);
-        bool last = end == NULL || *end == '\0';
-        if (!last)
-            *end = '\0';
-        out->field[out->n++] = t->delimiter == ' ' ? p : trim(p);
-        if (last)
-            return LW_OK;
-        p = end + 1;
+        out->field[out->n++] = field;
     }
 }
 
@@ -257,7 +221,7 @@ lw_status lw_graph_read_edges(lw_graph **out, lw_lines *lines, const lw_graph_op
         goto end;
     }
     int64_t first_number = lines->number;
-    t.delimiter = strchr(line, '\t') ? '\t' : strchr(line, ',') ? ',' : ' ';
+    t.delimiter = lw_lines_delimiter(line);
     first_text = strdup(line);
     if (!first_text) {
         status = lw_fail_memory(err, strlen(line));

@@ -120,6 +120,53 @@ lw_status lw_lines_bad(const lw_lines *l, const char *text, lw_error *err, const
                    what, text, strlen(text) > 100 ? "..." : "");
 }
 
+char lw_lines_delimiter(const char *line)
+{
+    return strchr(line, '\t') ? '\t' : strchr(line, ',') ? ',' : ' ';
+}
+
+static char *trim(char *text)
+{
+    text += strspn(text, " \t");
+    size_t n = strlen(text);
+    while (n > 0 && (text[n - 1] == ' ' || text[n - 1] == '\t'))
+        text[--n] = '\0';
+    return text;
+}
+
+lw_status lw_lines_field(const lw_lines *lines, char **rest, char delimiter, char **field, lw_error *err)
+{
+    char *p = *rest;
+    *field = NULL;
+    if (p && delimiter == ' ')
+        p += strspn(p, " \t");
+    if (!p || (delimiter == ' ' && *p == '\0'))
+        return LW_OK;
+    if (delimiter == ',' && *p == '"') {
+        char *to = p++;
+        *field = to;
+        for (; *p != '\0' && !(p[0] == '"' && p[1] != '"'); p++) {
+            p += *p == '"';
+            *to++ = *p;
+        }
+        if (*p == '\0')
+            return lw_lines_bad(lines, NULL, err, "a quote is not closed");
+        p++;
+        *to = '\0';
+        if (*p != '\0' && *p != ',')
+            return lw_lines_bad(lines, NULL, err, "text behind a closing quote");
+        *rest = *p ? p + 1 : NULL;
+        return LW_OK;
+    }
+    char *end = delimiter == ' ' ? p + strcspn(p, " \t") : strchr(p, delimiter);
+    bool last = end == NULL || *end == '\0';
+    if (!last)
+        *end = '\0';
+    *field = delimiter == ' ' ? p : trim(p);
+    *rest = last ? NULL : end + 1;
+    return LW_OK;
+}
+
 bool lw_lines_count(const char *text, int64_t low, int64_t high, int64_t *out)
 {
     size_t n = strlen(text);

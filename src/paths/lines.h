@@ -32,6 +32,13 @@ void lw_lines_close(lw_lines *lines);
 lw_status lw_lines_bad(const lw_lines *lines, const char *text, lw_error *err, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* How a table's line is cut: '\t' where it holds one, else ',', else ' ' for runs of blanks. */
+char lw_lines_delimiter(const char *line);
+/* *field := the next field of the line at *rest, cut off in place, blanks around it gone; NULL at the end.
+ * Between commas a field may be quoted as in RFC 4180 ("" stands for one quote). LW_E_INPUT: an open quote.
+ */
+lw_status lw_lines_field(const lw_lines *lines, char **rest, char delimiter, char **field, lw_error *err);
+
 /* A count or a vertex number in [low, high], the whole text. */
 bool lw_lines_count(const char *text, int64_t low, int64_t high, int64_t *out);
 

@@ -118,11 +118,30 @@ static lw_status write_text(const lw_paths *p, const lw_graph *g, lw_matrix_form
     return LW_OK;
 }
 
+lw_status lw_paths_writable(const lw_graph *g, lw_matrix_format format, lw_error *err)
+{
+    const char *bad = format == LW_MATRIX_PHYLIP ? " \t" : "\t";
+    char number[LW_VERTEX_NUMBER];
+    if (format == LW_MATRIX_NPY || !lw_graph_named(g))
+        return LW_OK;
+    for (int64_t v = 0; v < lw_graph_vertices(g); v++) {
+        const char *name = lw_graph_name(g, v, number);
+        if (name[strcspn(name, bad)] != '\0')
+            return lw_fail(err, LW_E_INPUT,
+                           "vertex '%.100s' has a %s in its name, which %s cannot hold; use --format %s",
+                           name, format == LW_MATRIX_PHYLIP ? "blank" : "tab",
+                           format == LW_MATRIX_PHYLIP ? "PHYLIP" : "a table",
+                           format == LW_MATRIX_PHYLIP ? "tsv" : "npy");
+    }
+    return LW_OK;
+}
+
 lw_status lw_paths_write(const lw_paths *p, const lw_graph *g, lw_matrix_format format, const char *path,
                          lw_temporaries *temporaries, lw_error *err)
 {
     if (p->next && (format != LW_MATRIX_NPY || !path || strcmp(path, "-") == 0))
         return lw_fail(err, LW_E_ARG, "next hops go beside a .npy file: name one as output");
+    LW_TRY(lw_paths_writable(g, format, err));
     if (format == LW_MATRIX_NPY)
         return write_npy(p, g, path, temporaries, err);
     lw_outfile *file;

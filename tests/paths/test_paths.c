@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "common/npy.h"
@@ -281,4 +282,45 @@ Test(npy, halves)
                  {1, 0x1p-24f}, {0x3FF, 1023 * 0x1p-24f}, {0x400, 0x1p-14f}, {0x7C00, INFINITY}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         cr_expect(lw_half_to_float(cases[i].half) == cases[i].value, "%04x", cases[i].half);
+}
+
+/* ape#64: more than 46,340 vertices, so that i * n + j passes 2^31. The matrices are mapped and all but
+ * empty. */
+Test(paths, places_past_32_bits)
+{
+    enum { N = 46342 };
+    size_t bytes = (size_t)N * N * 4;
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    int32_t *d = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+    int32_t *next = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+    if (d == MAP_FAILED || next == MAP_FAILED)
+        cr_skip_test("no address space for two matrices of 46,342 vertices");
+    int64_t weights[N - 1];
+    for (int64_t i = 0; i < N - 1; i++)
+        weights[i] = 7;
+    lw_graph *g = path_graph(N, weights);
+    lw_paths p = {.n = N, .type = LW_PATHS_S32, .distance = d, .next = next};
+    for (int64_t i = N - 3; i < N; i++)
+        for (int64_t j = N - 3; j < N; j++) {
+            d[i * N + j] = j < i ? INT32_MAX : (int32_t)(7 * (j - i));
+            next[i * N + j] = (int32_t)(j < i ? -1 : j == i ? i : i + 1);
+        }
+    char list[] = "/tmp/lw-pairs-XXXXXX", out[] = "/tmp/lw-routes-XXXXXX", text[256] = "";
+    lw_error err = {0};
+    lw_paths_pairs *pairs;
+    int fd = mkstemp(list);
+    cr_assert(fd >= 0 && dprintf(fd, "46340 46342\n46342 46341\n") > 0);
+    close(fd);
+    close(mkstemp(out));
+    cr_assert(lw_paths_pairs_read(&pairs, g, list, &err) == LW_OK, "%s", err.message);
+    cr_assert(lw_paths_write_routes(&p, g, pairs, out, NULL, &err) == LW_OK, "%s", err.message);
+    FILE *f = fopen(out, "r");
+    cr_assert(f && fread(text, 1, sizeof text - 1, f) > 0);
+    fclose(f);
+    cr_expect_str_eq(text, "#from\tto\tdistance\thops\troute\n46340\t46342\t14\t2\t46340,46341,46342\n"
+                           "46342\t46341\tinf\t-1\t*\n");
+    remove(list), remove(out);
+    lw_paths_pairs_free(pairs);
+    lw_graph_free(g);
+    munmap(d, bytes), munmap(next, bytes);
 }
