@@ -15,7 +15,7 @@ enum { LW_CPU_TILE = 192 };
 enum { LW_CPU_GROUP = 4 };
 
 /* Rows of the matrix that the product fetches ahead of its tile, two tiles: on a Zen 3 core at n = 2,000 the
- * product ran at 36 / 28 / 14 / 50 G relaxations/s (s32, f32, f64, u16) without, 35 / 28 / 17 / 71 one tile
+ * product ran at 36 / 24 / 10 / 50 G relaxations/s (s32, f32, f64, u16) without, 32 / 28 / 17 / 71 one tile
  * ahead, 43 / 36 / 18 / 62 two and 43 / 36 / 17 / 68 four. */
 enum { LW_CPU_AHEAD = 12 };
 
