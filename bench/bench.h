@@ -43,6 +43,7 @@ extern const bench_domain bench_domains[];
 extern const int bench_domain_count;
 
 lw_status bench_align(bench *b, lw_error *err);
+lw_status bench_cigars(bench *b, lw_error *err); /* a part of align */
 lw_status bench_paths(bench *b, lw_error *err);
 lw_status bench_search(bench *b, lw_error *err);
 

@@ -369,6 +369,7 @@ lw_status bench_align(bench *b, lw_error *err)
     if (status == LW_OK && (all || strcmp(b->backend, "cpu") == 0)) {
         LW_TRY_END(bench_instruction_sets(b, &setup, &in, few, hits, err));
         LW_TRY_END(bench_parasail(b, &sc, &in, few, hits, err));
+        LW_TRY_END(bench_cigars(b, err));
     }
     for (int i = 1; i < lw_align_backend_count && status == LW_OK; i++) {
         const lw_align_backend *row = lw_align_backends[i];

@@ -105,7 +105,9 @@ typedef struct engine {
     const item *items;
     int64_t steps;
     int16_t matrix[LW_MAX_LETTERS * LW_MAX_LETTERS]; /* by target letter, nothing below range.lowest */
-    buffer query, target, may_end, state, gathered, best, directions, saved;
+    int8_t narrow[LW_MAX_LETTERS * LW_MAX_LETTERS];  /* the same in bytes, where they fit */
+    const uint8_t *lane_profile[LW_CPU_MAX_LANES];
+    buffer profile, query, target, may_end, state, gathered, best, directions, saved;
 } engine;
 
 typedef struct worker {
@@ -165,7 +167,8 @@ static void cpu_close(void *context)
         return;
     for (int w = 0; c->workers && w < c->n_workers; w++) {
         worker *k = &c->workers[w];
-        buffer *all[] = {&k->engine.query,
+        buffer *all[] = {&k->engine.profile,
+                         &k->engine.query,
                          &k->engine.target,
                          &k->engine.may_end,
                          &k->engine.state,
@@ -301,6 +304,51 @@ static range plan_range(const cpu *c, const item *items, int n, bool wave, int32
     return r;
 }
 
+/* Fills e->narrow and says whether profiles of all queries are worth their memory. */
+static bool takes_profiles(const cpu *c, engine *e, int64_t profile_bytes)
+{
+    const int n = c->setup.scoring->n_letters;
+    if (profile_bytes > LW_CPU_PROFILE_BYTES)
+        return false;
+    for (int t = 0; t < n; t++)
+        for (int q = 0; q < n; q++) {
+            int16_t s = e->matrix[t * LW_MAX_LETTERS + q];
+            if (s < INT8_MIN || s > INT8_MAX)
+                return false;
+            e->narrow[t * LW_MAX_LETTERS + q] = (int8_t)s;
+        }
+    return true;
+}
+
+/* The profiles of the queries of the lanes; a wave's lanes share one. `letter` is the bytes from letter to
+ * letter. */
+static lw_status load_profiles(const cpu *c, engine *e, size_t letter, lw_error *err)
+{
+    const int n = e->job.wave ? 1 : e->n_items, n_letters = c->setup.scoring->n_letters;
+    LW_TRY(need(&e->query, letter, err));
+    LW_TRY(need(&e->profile, (size_t)n * (size_t)n_letters * letter, err));
+    for (int k = 0; k < n; k++) {
+        const size_t m = (size_t)e->items[k].m;
+        memcpy(e->query.p, e->items[k].query, m);
+        memset(e->query.p + m, 0, letter - m);
+        lw_cpu_query_profile_job job = {.n_letters = n_letters,
+                                        .table = e->narrow,
+                                        .codes = e->query.p,
+                                        .n = letter,
+                                        .profile_letter = letter,
+                                        .profile = e->profile.p + (size_t)k * (size_t)n_letters * letter};
+        c->kernels->query_profile(&job);
+    }
+    for (int lane = 0; lane < LW_CPU_MAX_LANES; lane++) { /* idle lanes look somewhere */
+        const size_t k = lane < n ? (size_t)lane : 0, band = lane < e->lanes ? (size_t)lane : 0;
+        e->lane_profile[lane] = e->job.wave ? e->profile.p + band * (size_t)e->job.rows
+                                            : e->profile.p + k * (size_t)n_letters * letter;
+    }
+    e->job.profile = e->lane_profile;
+    e->job.profile_letter = letter;
+    return LW_OK;
+}
+
 static lw_status engine_load(const cpu *c, engine *e, const item *items, int n, bool wave, lw_error *err)
 {
     const lw_scoring *sc = c->setup.scoring;
@@ -333,13 +381,21 @@ static lw_status engine_load(const cpu *c, engine *e, const item *items, int n, 
     job->other = (uint32_t)((other > base ? other : base) - base);
 
     const size_t row_bytes = job->matrix ? (size_t)e->lanes : (size_t)vector;
-    LW_TRY(need(&e->query, (size_t)rows * row_bytes, err));
+    /* whole vectors of rows, and one behind the last band */
+    const size_t letter =
+        ((size_t)rows * (wave ? (size_t)e->lanes : 1) / (size_t)vector + 2) * (size_t)vector;
+    const bool profiles =
+        job->matrix && takes_profiles(c, e, (int64_t)letter * sc->n_letters * (wave ? 1 : n));
+    if (profiles)
+        LW_TRY(load_profiles(c, e, letter, err));
+    else
+        LW_TRY(need(&e->query, (size_t)rows * row_bytes, err));
     LW_TRY(need(&e->may_end, (size_t)rows * (size_t)vector, err));
     LW_TRY(need(&e->state, (2 * (size_t)rows + 3) * (size_t)vector, err));
     LW_TRY(need(&e->target, (size_t)LW_CPU_STEPS * row_bytes, err));
     LW_TRY(need(&e->best, 2 * (size_t)LW_CPU_STEPS * (size_t)vector, err));
     if (job->matrix)
-        LW_TRY(need(&e->gathered, (size_t)rows * (size_t)vector, err));
+        LW_TRY(need(&e->gathered, ((size_t)rows + (size_t)vector) * (size_t)vector, err));
     job->query = e->query.p;
     job->target = e->target.p;
     job->may_end = e->may_end.p;
@@ -347,7 +403,8 @@ static lw_status engine_load(const cpu *c, engine *e, const item *items, int n, 
     job->gathered = e->gathered.p;
 
     memset(e->may_end.p, 0, (size_t)rows * (size_t)vector);
-    memset(e->query.p, job->matrix ? 0 : 0x80, (size_t)rows * row_bytes);
+    if (!profiles)
+        memset(e->query.p, job->matrix ? 0 : 0x80, (size_t)rows * row_bytes);
     e->steps = 0;
     for (int lane = 0; lane < (wave ? e->lanes : n); lane++) {
         const item *it = &items[wave ? 0 : lane];
@@ -355,9 +412,9 @@ static lw_status engine_load(const cpu *c, engine *e, const item *items, int n, 
         int64_t take = it->m - from < rows ? it->m - from : rows;
         for (int64_t i = 0; i < take; i++) {
             uint8_t code = it->query[from + i];
-            if (job->matrix)
+            if (job->matrix && !profiles)
                 e->query.p[(size_t)i * row_bytes + (size_t)lane] = code;
-            else
+            else if (!job->matrix)
                 put(e->query.p + (size_t)i * row_bytes, width, lane, query_index(code));
             if (c->setup.mode == LW_LOCAL || from + i == it->m - 1)
                 put(e->may_end.p + (size_t)i * (size_t)vector, width, lane, ~0u);

@@ -69,24 +69,38 @@ typedef struct lw_cpu_pairs_job {
     int32_t rows; /* per lane, a multiple of LW_CPU_ROW_ROUND */
     uint32_t zero, open_extend, extend;
     int64_t border_open, border_extend; /* semiglobal, global: cost of a gap along a border */
-    /* Scores, either from a table of 4 x 4 letters (query and target hold lookup indices in lanes, see
-     * lw_cpu_index in align_cpu.c) or, where matrix is set, gathered (query and target hold a byte a lane).
-     */
-    const int16_t *matrix;    /* [target letter * LW_MAX_LETTERS + query letter] */
-    uint8_t table[16];        /* score - base of query letter << 2 | target letter */
+    /* Scores: from a table of 4 x 4 letters (query and target hold lookup indices in lanes, see query_index
+     * in align_cpu.c); or, where profile is set, from the profiles of the queries (target holds a byte a
+     * lane); or, where matrix is set, gathered one by one (query and target hold a byte a lane). */
+    const uint8_t *const *profile; /* of each lane, and of others up to a multiple of 16: [target letter][row]
+                                      bytes */
+    size_t profile_letter;         /* bytes from letter to letter; a vector may be read behind the last row */
+    const int16_t *matrix;         /* [target letter * LW_MAX_LETTERS + query letter] */
+    uint8_t table[16];             /* score - base of query letter << 2 | target letter */
     uint32_t other, base;     /* score - base where a fifth letter takes part; base modulo 2^N is added */
     const uint8_t *query;     /* [row] */
     const uint8_t *target;    /* [step - first step of this call] */
     const uint8_t *may_end;   /* [row] vectors: all ones where an alignment may end */
     uint8_t *state;           /* [rows] H, [rows] D, then bottom H, bottom I and previous top H */
-    uint8_t *gathered;        /* scratch of `rows` vectors where matrix is set */
+    uint8_t *gathered;        /* scratch where profile or matrix is set: a vector for each row, and for each
+                                 byte of a vector */
     uint8_t *best, *best_row; /* [step - first] vectors: highest H that may end, 0: none, and the first row
                                  in the lane that has it; NULL: not wanted. Rows must fit the lane. */
     uint8_t *directions;      /* [step - first][row / (N / 4)] vectors of 4 bits a cell; NULL: not wanted */
 } lw_cpu_pairs_job;
 
+/* Scores of the letters of a query with every target letter. */
+typedef struct lw_cpu_query_profile_job {
+    int n_letters;
+    const int8_t *table;      /* [target letter * LW_MAX_LETTERS + query letter] */
+    const uint8_t *codes;     /* below LW_MAX_LETTERS */
+    size_t n, profile_letter; /* whole vectors */
+    uint8_t *profile;
+} lw_cpu_query_profile_job;
+
 typedef struct lw_cpu_kernels {
     int vector_bytes;
+    void (*query_profile)(const lw_cpu_query_profile_job *job);
     /* index 0, 1, 2: lanes of 8, 16, 32 bits */
     void (*profile[3])(const lw_cpu_profile_job *job);
     void (*score[3])(const lw_cpu_score_job *job);

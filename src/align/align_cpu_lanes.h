@@ -4,6 +4,7 @@
 #define LANE_PASTE3(a, b, c) a##b##c
 #define LANE_NAME3(a, b, c) LANE_PASTE3(a, b, c)
 #define V(name) LANE_NAME3(lw_v, LANE_BITS, _##name) /* a primitive of this width */
+#define S(name) LANE_NAME3(lw_i, LANE_BITS, _##name) /* a signed one */
 #define K(name) LANE_NAME3(name, _, LANE_BITS)       /* a function of this width */
 #define LANE_T LANE_NAME3(uint, LANE_BITS, _t)
 enum { K(lanes) = LW_VEC_BYTES * 8 / LANE_BITS };
@@ -406,10 +407,11 @@ static void K(begin_lane)(const lw_cpu_pairs_job *job, int lane)
     top[lane] = (LANE_T)K(left_border)(job, row);
 }
 
-LW_SIMD void K(steps)(const int TABLE, const int BEST, const int DIRECTIONS, const lw_cpu_pairs_job *job,
+LW_SIMD void K(steps)(const int SCORES, const int BEST, const int DIRECTIONS, const lw_cpu_pairs_job *job,
                       int64_t first, int64_t last)
 {
     enum { CELLS = LANE_BITS / 4 }; /* cells whose directions share a lane */
+    enum { PITCH = K(lanes) < 16 ? 16 : K(lanes) };
     const lw_vec zero = V(set1)(job->zero), open_extend = V(set1)(job->open_extend),
                  extend = V(set1)(job->extend), one = V(set1)(1);
     const lw_vec other = V(set1)(job->other), base = V(set1)(job->base);
@@ -417,13 +419,16 @@ LW_SIMD void K(steps)(const int TABLE, const int BEST, const int DIRECTIONS, con
     const size_t rows_bytes = (size_t)job->rows * LW_VEC_BYTES;
     uint8_t *h = job->state, *d = h + rows_bytes, *bottom = d + rows_bytes;
     uint8_t *directions = job->directions;
-    const int query_bytes = TABLE ? LW_VEC_BYTES : K(lanes);
+    const int query_bytes = SCORES == SCORES_TABLE ? LW_VEC_BYTES : K(lanes);
     for (int64_t step = first; step < last; step++) {
         const uint8_t *target = job->target + (size_t)(step - first) * (size_t)query_bytes;
         if (job->wave && step < K(lanes))
             K(begin_lane)(job, (int)step);
-        lw_vec column = TABLE ? lw_load(target) : zero;
-        if (!TABLE) {
+        lw_vec column = SCORES == SCORES_TABLE ? lw_load(target) : zero;
+        const uint8_t *scores = job->gathered;
+        if (SCORES == SCORES_PROFILE) {
+            collect_scores(job, target, K(lanes), PITCH);
+        } else if (SCORES == SCORES_GATHERED) {
             LANE_T *out = (LANE_T *)job->gathered;
             const uint8_t *query = job->query;
             for (size_t k = 0; k < (size_t)job->rows * K(lanes); k += K(lanes))
@@ -443,9 +448,12 @@ LW_SIMD void K(steps)(const int TABLE, const int BEST, const int DIRECTIONS, con
 #pragma GCC unroll 8
             for (int k = 0; k < CELLS; k++, at += LW_VEC_BYTES) {
                 lw_vec deletion = lw_load(d + at), matched;
-                if (TABLE) {
+                if (SCORES == SCORES_TABLE) {
                     lw_vec s = lw_v8_lookup(job->table, lw_or(lw_load(job->query + at), column), other);
                     matched = V(add)(V(add)(diagonal, s), base);
+                } else if (SCORES == SCORES_PROFILE) {
+                    matched = V(add)(diagonal, S(load8)(scores));
+                    scores += PITCH;
                 } else {
                     matched = V(add)(diagonal, lw_load(job->gathered + at));
                 }
@@ -491,29 +499,30 @@ LW_SIMD void K(steps)(const int TABLE, const int BEST, const int DIRECTIONS, con
     }
 }
 
+LW_SIMD void K(pairs_by)(const int SCORES, const lw_cpu_pairs_job *job, int64_t first, int64_t last)
+{
+    if (job->directions)
+        K(steps)(SCORES, 0, 1, job, first, last);
+    else if (job->best)
+        K(steps)(SCORES, 1, 0, job, first, last);
+    else /* only the state: on the way to a checkpoint */
+        K(steps)(SCORES, 0, 0, job, first, last);
+}
+
 static void K(pairs)(const lw_cpu_pairs_job *job, int64_t first, int64_t last)
 {
-    if (job->directions) {
-        if (job->matrix)
-            K(steps)(0, 0, 1, job, first, last);
-        else
-            K(steps)(1, 0, 1, job, first, last);
-    } else if (job->best) {
-        if (job->matrix)
-            K(steps)(0, 1, 0, job, first, last);
-        else
-            K(steps)(1, 1, 0, job, first, last);
-    } else { /* only the state: on the way to a checkpoint */
-        if (job->matrix)
-            K(steps)(0, 0, 0, job, first, last);
-        else
-            K(steps)(1, 0, 0, job, first, last);
-    }
+    if (job->profile)
+        K(pairs_by)(SCORES_PROFILE, job, first, last);
+    else if (job->matrix)
+        K(pairs_by)(SCORES_GATHERED, job, first, last);
+    else
+        K(pairs_by)(SCORES_TABLE, job, first, last);
 }
 
 #undef LANE_PASTE3
 #undef LANE_NAME3
 #undef V
+#undef S
 #undef K
 #undef LANE_T
 #undef TOP

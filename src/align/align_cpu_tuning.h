@@ -22,6 +22,9 @@ enum {
     /* Bytes of directions that the trace of a long pair keeps: 16 million cells. Beyond, it keeps checkpoints
      * and computes pieces again, once for up to 32 times as many cells, twice for up to 1,024 times. */
     LW_CPU_TRACE_BYTES = 8 << 20,
+    /* Bytes of score profiles (a byte for each letter of a query and of the alphabet) of a batch or a wave;
+     * beyond, scores are gathered one by one. */
+    LW_CPU_PROFILE_BYTES = 64 << 20,
     /* Checkpoints of one level of a long trace: 8 bytes a query letter each with 32-bit lanes. */
     LW_CPU_CHECKPOINTS = 32,
 };
