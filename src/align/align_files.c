@@ -236,8 +236,11 @@ static lw_status make_batches(files *f, lw_error *err)
     int64_t records = 1 + f->job->secondary;
     f->n_batches = 2 * lanes + LW_STREAM_SPARE_BATCHES;
     f->batches = calloc((size_t)f->n_batches, sizeof *f->batches);
-    if (!f->batches)
-        return lw_fail_memory(err, (size_t)f->n_batches * sizeof *f->batches);
+    if (!f->batches) {
+        size_t bytes = (size_t)f->n_batches * sizeof *f->batches;
+        f->n_batches = 0;
+        return lw_fail_memory(err, bytes);
+    }
     int64_t share = LW_STREAM_BYTES / f->n_batches;
     int64_t most_letters = share / (LW_STREAM_LETTER_BYTES + records * LW_STREAM_RECORD_LETTER_BYTES);
     int64_t per_read = records * LW_STREAM_RECORD_BYTES + (int64_t)sizeof(lw_hit) * f->run.n_ties;
@@ -303,7 +306,7 @@ static lw_status list_references(files *f, lw_error *err)
         f->sq[i] = (lw_sq){.name = refs->name[i], .len = refs->len[i]};
         LW_TRY(lw_refs_md5(refs, i, f->sq[i].md5, err));
     }
-    lw_sam_ur(refs->path, &f->ur);
+    LW_TRY(lw_sam_ur(refs->path, &f->ur, err));
     return LW_OK;
 }
 
@@ -592,12 +595,13 @@ static lw_status first_pairs(files *f, lw_alphabet_type *guess, lw_error *err)
     LW_TRY(status);
     f->first_waits = true;
     kstring_t all = {0};
+    int bad = 0;
     for (int s = 0; s < 2; s++)
         for (int64_t i = 0; i < f->first.reads[s].n; i++)
-            kputsn(lw_read_seq(&f->first.reads[s], i), f->first.reads[s].read[i].len, &all);
+            bad |= kputsn(lw_read_seq(&f->first.reads[s], i), f->first.reads[s].read[i].len, &all) < 0;
     *guess = lw_guess_type(all.l ? all.s : "", (int64_t)all.l);
     ks_free(&all);
-    return LW_OK;
+    return bad ? lw_fail_memory(err, 2 * LOOK_LETTERS) : LW_OK;
 }
 
 lw_status lw_align_pair_files(const lw_align_job *job, const lw_host *host, lw_align_summary *summary,

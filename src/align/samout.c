@@ -31,16 +31,16 @@ typedef struct samout {
 
 /* ---- header ---------------------------------------------------------------------------------- */
 
-void lw_sam_ur(const char *path, kstring_t *out)
+lw_status lw_sam_ur(const char *path, kstring_t *out, lw_error *err)
 {
     struct stat about;
     char *whole = realpath(path, NULL);
     bool plain = whole && stat(whole, &about) == 0 && S_ISREG(about.st_mode);
     for (const char *p = whole; plain && *p; p++)
         plain = *p > ' ' && *p <= '~';
-    if (plain)
-        ksprintf(out, "file://%s", whole);
+    int bad = plain && ksprintf(out, "file://%s", whole) < 0;
     free(whole);
+    return bad ? lw_fail_memory(err, strlen(path)) : LW_OK;
 }
 
 /* The value of a TAG:value field of one header line, as a length from *value. */
@@ -58,16 +58,19 @@ static size_t header_field(const char *line, const char *tag, const char **value
 /* "@RG\tID:x" as the shell hands it over, with \t for tabs, becomes a header line. */
 static lw_status read_group_line(const char *text, kstring_t *line, char **id, lw_error *err)
 {
+    int bad = 0;
     for (const char *p = text; *p; p++) {
         if (p[0] == '\\' && p[1] == 't') {
-            kputc('\t', line);
+            bad |= kputc('\t', line) < 0;
             p++;
         } else if (*p == '\n' || *p == '\r') {
             return lw_fail(err, LW_E_ARG, "--rg: a line break inside the read group line");
         } else {
-            kputc(*p, line);
+            bad |= kputc(*p, line) < 0;
         }
     }
+    if (bad)
+        return lw_fail_memory(err, line->l + 1);
     const char *value = NULL;
     size_t length = line->s ? header_field(line->s, "ID", &value) : 0;
     if (!line->s || strncmp(line->s, "@RG\t", 4) != 0 || length == 0)
@@ -109,12 +112,14 @@ static lw_status keep_lines(const samout *self, int input, kstring_t *text, lw_e
     const char *all = sam_hdr_str(self->o.header[input]);
     kstring_t renamed = {0}; /* "\told\tnew\n" ... */
     lw_status status = LW_OK;
-    for (const char *line = all; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+    int bad = 0;
+    for (const char *line = all; line && *line && !bad;
+         line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
         size_t length = strcspn(line, "\n");
         bool is_rg = strncmp(line, "@RG\t", 4) == 0, is_pg = strncmp(line, "@PG\t", 4) == 0;
         if (strncmp(line, "@CO\t", 4) == 0) {
-            kputsn(line, length, text);
-            kputc('\n', text);
+            bad |= kputsn(line, length, text) < 0;
+            bad |= kputc('\n', text) < 0;
         }
         if (!is_rg && !is_pg)
             continue;
@@ -132,45 +137,45 @@ static lw_status keep_lines(const samout *self, int input, kstring_t *text, lw_e
             break;
         }
         if (!is_pg) {
-            kputsn(line, length, text);
-            kputc('\n', text);
+            bad |= kputsn(line, length, text) < 0;
+            bad |= kputc('\n', text) < 0;
             continue;
         }
         /* @PG: its own ID and the PP that names another one may have to be renamed */
         kstring_t new_id = {0};
-        kputsn(id, id_length, &new_id);
-        for (int k = 1; other; k++) {
+        bad |= kputsn(id, id_length, &new_id) < 0;
+        for (int k = 1; other && !bad; k++) {
             new_id.l = id_length;
-            ksprintf(&new_id, ".%d", k);
-            other = line_with_id(text, "@PG\t", new_id.s, new_id.l);
+            bad |= ksprintf(&new_id, ".%d", k) < 0;
+            other = bad ? NULL : line_with_id(text, "@PG\t", new_id.s, new_id.l);
         }
         if (new_id.l != id_length)
-            ksprintf(&renamed, "\t%.*s\t%s\n", (int)id_length, id, new_id.s);
+            bad |= ksprintf(&renamed, "\t%.*s\t%s\n", (int)id_length, id, new_id.s) < 0;
         const char *field = line + 3;
-        kputs("@PG", text);
-        while (field < line + length) {
+        bad |= kputs("@PG", text) < 0;
+        while (field < line + length && !bad) {
             size_t size = strcspn(field + 1, "\t\n");
             const char *to = NULL;
             if (strncmp(field + 1, "ID:", 3) == 0) {
                 to = new_id.s;
             } else if (strncmp(field + 1, "PP:", 3) == 0 && renamed.s) {
                 kstring_t key = {0};
-                ksprintf(&key, "\t%.*s\t", (int)size - 3, field + 4);
-                to = strstr(renamed.s, key.s);
+                bad |= ksprintf(&key, "\t%.*s\t", (int)size - 3, field + 4) < 0;
+                to = bad ? NULL : strstr(renamed.s, key.s);
                 to = to ? to + key.l : NULL;
                 ks_free(&key);
             }
             if (to)
-                ksprintf(text, "\t%.3s%.*s", field + 1, (int)strcspn(to, "\n"), to);
+                bad |= ksprintf(text, "\t%.3s%.*s", field + 1, (int)strcspn(to, "\n"), to) < 0;
             else
-                kputsn(field, size + 1, text);
+                bad |= kputsn(field, size + 1, text) < 0;
             field += size + 1;
         }
-        kputc('\n', text);
+        bad |= kputc('\n', text) < 0;
         ks_free(&new_id);
     }
     ks_free(&renamed);
-    return status;
+    return bad ? lw_fail_memory(err, text->l + 1) : status;
 }
 
 static lw_status make_header(samout *self, lw_error *err)
@@ -178,12 +183,14 @@ static lw_status make_header(samout *self, lw_error *err)
     const lw_samout_options *o = &self->o;
     kstring_t text = {0}, group = {0};
     lw_status status = LW_OK;
-    kputs(o->n_headers > 0 ? "@HD\tVN:1.6\tSO:unsorted\n" : "@HD\tVN:1.6\tSO:unsorted\tGO:query\n", &text);
+    int bad = 0;
+    bad |= kputs(o->n_headers > 0 ? "@HD\tVN:1.6\tSO:unsorted\n" : "@HD\tVN:1.6\tSO:unsorted\tGO:query\n",
+                 &text) < 0;
     for (int64_t i = 0; i < o->n_sq; i++) {
-        ksprintf(&text, "@SQ\tSN:%s\tLN:%d\tM5:%s", o->sq[i].name, o->sq[i].len, o->sq[i].md5);
+        bad |= ksprintf(&text, "@SQ\tSN:%s\tLN:%d\tM5:%s", o->sq[i].name, o->sq[i].len, o->sq[i].md5) < 0;
         if (o->ur)
-            ksprintf(&text, "\tUR:%s", o->ur);
-        kputc('\n', &text);
+            bad |= ksprintf(&text, "\tUR:%s", o->ur) < 0;
+        bad |= kputc('\n', &text) < 0;
     }
     for (int i = 0; i < o->n_headers && status == LW_OK; i++)
         status = keep_lines(self, i, &text, err);
@@ -196,8 +203,10 @@ static lw_status make_header(samout *self, lw_error *err)
             status = lw_fail(err, LW_E_ARG, "--rg: the input has another read group with ID '%s'",
                              self->read_group_id);
         else if (status == LW_OK && !other)
-            ksprintf(&text, "%s\n", group.s);
+            bad |= ksprintf(&text, "%s\n", group.s) < 0;
     }
+    if (status == LW_OK && bad)
+        status = lw_fail_memory(err, text.l + 1);
     if (status == LW_OK) {
         self->header = sam_hdr_init();
         if (!self->header || !text.s)

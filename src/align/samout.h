@@ -38,6 +38,6 @@ lw_status lw_samout_open(lw_sink **out, const lw_samout_options *options, lw_out
 
 /* UR for a reference file: "file://" and the absolute path; empty (still LW_OK) for what is no regular file
  * or has a path that a header line cannot carry. */
-void lw_sam_ur(const char *path, kstring_t *out);
+lw_status lw_sam_ur(const char *path, kstring_t *out, lw_error *err);
 
 #endif

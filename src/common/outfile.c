@@ -19,7 +19,8 @@
 struct lw_outfile {
     char *name;      /* for messages */
     char *target;    /* what the temporary becomes */
-    char *temporary; /* NULL: the target is written directly */
+    char *temporary; /* NULL: the target is written directly, or the file has its name */
+    bool renamed;
     int fd;
     FILE *stream; /* on fd; NULL until asked for */
     lw_temporaries *temporaries;
@@ -217,8 +218,8 @@ lw_status lw_outfile_failed(const lw_outfile *file, int error_number, lw_error *
                    error_number ? strerror(error_number) : "the disk may be full");
 }
 
-/* Flushes, closes and renames. */
-static lw_status finish(lw_outfile *file, lw_error *err)
+/* Everything written and the descriptor closed: what the disk refuses, it has refused by now. */
+static lw_status complete(lw_outfile *file, lw_error *err)
 {
     lw_status status = LW_OK;
     errno = 0;
@@ -231,28 +232,29 @@ static lw_status finish(lw_outfile *file, lw_error *err)
         if (fclose(file->stream) != 0 && status == LW_OK)
             status = lw_outfile_failed(file, errno, err);
         file->stream = NULL;
-    } else if (close(file->fd) != 0) {
+    } else if (file->fd >= 0 && close(file->fd) != 0) {
         status = lw_outfile_failed(file, errno, err);
     }
     file->fd = -1;
-    if (status != LW_OK || !file->temporary)
-        return status;
+    return status;
+}
+
+static lw_status take_name(lw_outfile *file, lw_error *err)
+{
+    if (!file->temporary)
+        return LW_OK;
     if (rename(file->temporary, file->target) != 0)
         return lw_fail(err, LW_E_IO, "%s: cannot be renamed from %s: %s", file->name, file->temporary,
                        strerror(errno));
     lw_temporaries_drop(file->temporaries, file->slot);
     free(file->temporary);
     file->temporary = NULL;
+    file->renamed = true;
     return LW_OK;
 }
 
-lw_status lw_outfile_close(lw_outfile *file, lw_status so_far, lw_error *err)
+static void release(lw_outfile *file)
 {
-    if (!file)
-        return so_far;
-    lw_status status = so_far;
-    if (status == LW_OK)
-        status = finish(file, err);
     if (file->stream)
         fclose(file->stream);
     else if (file->fd >= 0)
@@ -265,5 +267,28 @@ lw_status lw_outfile_close(lw_outfile *file, lw_status so_far, lw_error *err)
     free(file->target);
     free(file->name);
     free(file);
+}
+
+lw_status lw_outfile_close_all(lw_outfile *const *files, int n, lw_status so_far, lw_error *err)
+{
+    lw_status status = so_far;
+    for (int i = 0; i < n && status == LW_OK; i++)
+        if (files[i])
+            status = complete(files[i], err);
+    for (int i = 0; i < n && status == LW_OK; i++)
+        if (files[i])
+            status = take_name(files[i], err);
+    for (int i = 0; i < n; i++) {
+        if (!files[i])
+            continue;
+        if (status != LW_OK && files[i]->renamed)
+            unlink(files[i]->target); /* one of them could not be renamed: a part of a result is none */
+        release(files[i]);
+    }
     return status;
+}
+
+lw_status lw_outfile_close(lw_outfile *file, lw_status so_far, lw_error *err)
+{
+    return lw_outfile_close_all(&file, 1, so_far, err);
 }

@@ -63,5 +63,8 @@ lw_status lw_outfile_failed(const lw_outfile *file, int error_number, lw_error *
  * and returned, and nothing stays under either name. With another status: removes what was written and
  * returns that status. NULL is allowed and returns so_far. */
 lw_status lw_outfile_close(lw_outfile *file, lw_status so_far, lw_error *err);
+/* The same for files that belong together (NULL among them is allowed): every one is complete on the disk
+ * before the first gets its name, in this order, and after a failure none of them stays. */
+lw_status lw_outfile_close_all(lw_outfile *const *files, int n, lw_status so_far, lw_error *err);
 
 #endif

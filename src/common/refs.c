@@ -174,6 +174,7 @@ lw_status lw_refs_md5(const lw_refs *refs, int64_t i, char md5[33], lw_error *er
 
 struct lw_fasta {
     char *path, *index; /* index: of a copy of ours; NULL: the user's own files */
+    bool is_copy;
     lw_temporaries *temporaries;
     int slots[2];
 };
@@ -258,6 +259,7 @@ static lw_status make_copy(lw_fasta *f, const lw_refs *refs, lw_error *err)
         f->path = NULL;
         return status;
     }
+    f->is_copy = true;
     f->slots[0] = lw_temporaries_add(f->temporaries, f->path);
     f->index = malloc(size);
     if (f->index) {
@@ -307,12 +309,12 @@ void lw_fasta_close(lw_fasta *fasta)
 {
     if (!fasta)
         return;
-    if (fasta->index) {
-        unlink(fasta->index);
+    if (fasta->is_copy && fasta->path)
         unlink(fasta->path);
-        lw_temporaries_drop(fasta->temporaries, fasta->slots[0]);
-        lw_temporaries_drop(fasta->temporaries, fasta->slots[1]);
-    }
+    if (fasta->is_copy && fasta->index)
+        unlink(fasta->index);
+    lw_temporaries_drop(fasta->temporaries, fasta->slots[0]);
+    lw_temporaries_drop(fasta->temporaries, fasta->slots[1]);
     free(fasta->index);
     free(fasta->path);
     free(fasta);

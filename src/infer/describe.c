@@ -36,7 +36,7 @@ static void trace(lw_network *n, lw_tensor **values, lw_error *stopped_by)
             continue;
         for (int k = 0; k < v->rank; k++)
             dim[k] = v->dim[k] == LW_DIM_UNKNOWN ? 1 : v->dim[k];
-        if (lw_tensor_new(&values[m->inputs[i]], v->dtype, v->rank, dim, NULL) != LW_OK)
+        if (lw_tensor_new(&values[m->inputs[i]], v->dtype, v->rank, dim, stopped_by) != LW_OK)
             continue;
         lw_tensor *t = values[m->inputs[i]];
         memset(t->data, 0, (size_t)t->count * (size_t)lw_dtype_size(v->dtype));
@@ -126,9 +126,12 @@ lw_status lw_network_describe(const char *path, const char *backend,
         snprintf(text, sizeof text, "with unknown dimensions set to 1 it stops: %.900s", trouble.message);
         line(user, text);
     }
+    /* then the lines above say less than the model would */
+    lw_status status =
+        trouble.status == LW_E_NOMEM ? lw_fail(err, LW_E_NOMEM, "%s", trouble.message) : LW_OK;
     for (int v = 0; v < m->n_values; v++)
         lw_tensor_release(values[v]);
     free(values);
     lw_model_free(n.model);
-    return LW_OK;
+    return status;
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/fail.h"
+#include "common/outfile.h"
 
 const lw_infer_backend *const lw_infer_backends[] = {&lw_infer_scalar, &lw_infer_cpu, &lw_infer_cuda_tensor,
                                                      &lw_infer_cuda_dp4a, &lw_infer_cuda_int};
@@ -415,7 +416,8 @@ lw_status lw_network_run_files(lw_network *network, const lw_named_file *inputs,
               **out = calloc((size_t)m->n_outputs + 1, sizeof *out);
     bool *taken = calloc((size_t)(m->n_inputs + m->n_outputs) + 1, sizeof *taken);
     int *places = calloc((size_t)n_outputs + 1, sizeof *places);
-    if (!in || !out || !taken || !places) {
+    lw_outfile **files = calloc((size_t)n_outputs + 1, sizeof *files);
+    if (!in || !out || !taken || !places || !files) {
         status = lw_fail_memory(err, (size_t)(m->n_inputs + m->n_outputs) * sizeof *in);
         goto end;
     }
@@ -435,11 +437,16 @@ lw_status lw_network_run_files(lw_network *network, const lw_named_file *inputs,
         LW_TRY_END(lw_network_place(network, &outputs[k], true, taken + m->n_inputs, &places[k], err));
         taken[m->n_inputs + places[k]] = true;
     }
+    for (int k = 0; k < n_outputs; k++)
+        LW_TRY_END(lw_outfile_open(&files[k], outputs[k].path, temporaries, err));
     dumper d = {network, dump, temporaries};
     LW_TRY_END(lw_network_run(network, in, out, dump ? dump_value : NULL, &d, err));
     for (int k = 0; k < n_outputs; k++)
-        LW_TRY_END(lw_tensor_write_npy(out[places[k]], outputs[k].path, temporaries, err));
+        LW_TRY_END(lw_tensor_write(out[places[k]], files[k], err));
 end:
+    if (files)
+        status = lw_outfile_close_all(files, n_outputs, status, err);
+    free(files);
     for (int i = 0; in && i < m->n_inputs; i++)
         lw_tensor_release(in[i]);
     for (int i = 0; out && i < m->n_outputs; i++)

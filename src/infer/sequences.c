@@ -287,14 +287,24 @@ static lw_status close_tables(sequences *s, lw_status status, lw_error *err)
         if (s->tables[k].is_npy)
             status = finish_npy(&s->tables[k], err);
     }
+    lw_outfile **files = malloc((size_t)s->n_tables * 2 * sizeof *files + 1);
+    if (!files && status == LW_OK)
+        status = lw_fail_memory(err, (size_t)s->n_tables * 2 * sizeof *files);
     for (int k = 0; k < s->n_tables; k++) {
         table *t = &s->tables[k];
-        status = lw_outfile_close(t->file, status, err);
-        if (t->names)
-            status = lw_outfile_close(t->names, status, err);
+        if (files) {
+            files[2 * k] = t->names;
+            files[2 * k + 1] = t->file;
+        } else {
+            lw_outfile_close(t->file, status, NULL);
+            lw_outfile_close(t->names, status, NULL);
+        }
         if (t->spool)
             fclose(t->spool);
     }
+    if (files)
+        status = lw_outfile_close_all(files, 2 * s->n_tables, status, err);
+    free(files);
     free(s->tables);
     return status;
 }

@@ -125,14 +125,19 @@ lw_status lw_tensor_read_npy(lw_tensor **out, const char *path, lw_error *err)
     return status;
 }
 
+lw_status lw_tensor_write(const lw_tensor *t, lw_outfile *file, lw_error *err)
+{
+    lw_npy array = {.dtype = t->dtype, .ndim = t->rank, .count = t->count, .data = t->data};
+    memcpy(array.shape, t->dim, sizeof array.shape);
+    return lw_npy_write(file, &array, err);
+}
+
 lw_status lw_tensor_write_npy(const lw_tensor *t, const char *path, struct lw_temporaries *temporaries,
                               lw_error *err)
 {
     lw_outfile *file;
-    lw_npy array = {.dtype = t->dtype, .ndim = t->rank, .count = t->count, .data = t->data};
-    memcpy(array.shape, t->dim, sizeof array.shape);
     LW_TRY(lw_outfile_open(&file, path, temporaries, err));
-    return lw_outfile_close(file, lw_npy_write(file, &array, err), err);
+    return lw_outfile_close(file, lw_tensor_write(t, file, err), err);
 }
 
 const char *lw_tensor_text(const lw_tensor *t, char *text, size_t size)

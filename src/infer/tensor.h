@@ -53,6 +53,8 @@ void lw_tensor_release(lw_tensor *t); /* NULL is allowed */
 /* From an .npy file. */
 lw_status lw_tensor_read_npy(lw_tensor **out, const char *path, lw_error *err);
 
+/* As .npy, to an open output. */
+lw_status lw_tensor_write(const lw_tensor *t, lw_outfile *file, lw_error *err);
 /* To an .npy file that appears whole or not at all. */
 struct lw_temporaries;
 lw_status lw_tensor_write_npy(const lw_tensor *t, const char *path, struct lw_temporaries *temporaries,

@@ -1,6 +1,5 @@
 /* graph.c - weights, vertex names, and edges to compressed rows. */
 #include "paths/graph.h"
-#include "paths/memory.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -354,17 +353,7 @@ lw_status lw_graph_build(lw_graph **out, int64_t n, lw_edges *edges, lw_names *n
                          bool undirected, int64_t base, lw_error *err)
 {
     lw_status status = LW_OK;
-    lw_graph *g = NULL;
-    /* a header may promise any number of vertices: refused before memory is touched, not by the system after
-     */
-    double bytes = 16.0 * (double)n, available = (double)lw_memory_available();
-    if (available >= 0 && bytes > available) {
-        status = lw_fail(err, LW_E_NOMEM,
-                         "%lld vertices need %.2f GiB of memory for their rows alone, and %.2f GiB are free",
-                         (long long)n, bytes / 1073741824.0, available / 1073741824.0);
-        goto end;
-    }
-    g = calloc(1, sizeof *g);
+    lw_graph *g = calloc(1, sizeof *g);
     if (!g) {
         status = lw_fail_memory(err, sizeof *g);
         goto end;

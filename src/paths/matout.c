@@ -58,7 +58,7 @@ static lw_status open_beside(lw_outfile **file, const char *path, const char *su
     return status;
 }
 
-/* All files are complete before the first gets its name, and the matrix gets it last. */
+/* The matrix gets its name last. */
 static lw_status write_npy(const lw_paths *p, const lw_graph *g, const char *path,
                            lw_temporaries *temporaries, lw_error *err)
 {
@@ -74,9 +74,7 @@ static lw_status write_npy(const lw_paths *p, const lw_graph *g, const char *pat
         status = write_array(LW_I32, p->next, p->n, next, err);
     if (status == LW_OK && names)
         status = write_names(g, names, err);
-    status = lw_outfile_close(names, status, err);
-    status = lw_outfile_close(next, status, err);
-    return lw_outfile_close(matrix, status, err);
+    return lw_outfile_close_all((lw_outfile *[]){names, next, matrix}, 3, status, err);
 }
 
 static lw_status write_text(const lw_paths *p, const lw_graph *g, lw_matrix_format format, lw_outfile *file,

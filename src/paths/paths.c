@@ -48,19 +48,6 @@ static lw_status choose_backend(lw_run *r, lw_paths_type type, lw_error *err)
     return LW_OK;
 }
 
-/* LW_E_NOMEM where `bytes` are not there. */
-static lw_status refuse_too_large(const lw_paths_options *o, int64_t n, double bytes, lw_error *err)
-{
-    double available = (double)lw_memory_available(), gib = 1073741824.0;
-    if (available < 0 || bytes <= available || o->force)
-        return LW_OK;
-    return lw_fail(err, LW_E_NOMEM,
-                   "%lld vertices need %.2f GiB of memory and %.2f GiB are free; use a machine with "
-                   "more, --components, a "
-                   "narrower --dtype, or --force to try all the same",
-                   (long long)n, bytes / gib, available / gib);
-}
-
 /* Says what the job will need, and refuses what will not do. */
 static lw_status announce(lw_run *r, const lw_paths *out, bool two_runs, lw_error *err)
 {
@@ -91,7 +78,12 @@ static lw_status announce(lw_run *r, const lw_paths *out, bool two_runs, lw_erro
     char device[64] = "";
     if (e.device_bytes > 0)
         snprintf(device, sizeof device, " and %.2f GiB of device memory", (double)e.device_bytes / gib);
-    LW_TRY(refuse_too_large(o, out->n, bytes, err));
+    if (available >= 0 && bytes > available && !o->force)
+        return lw_fail(err, LW_E_NOMEM,
+                       "%lld vertices need %.2f GiB of memory and %.2f GiB are free; use a machine with "
+                       "more, --components, a "
+                       "narrower --dtype, or --force to try all the same",
+                       (long long)out->n, bytes / gib, available / gib);
     /* a long or large job says so unasked */
     int level = e.seconds > 60 || (available >= 0 && bytes > available / 2) ? LW_SAY_WARNING : LW_SAY_INFO;
     lw_say(o->host, level,
@@ -145,9 +137,6 @@ lw_status lw_paths_solve(lw_paths *out, const lw_graph *g, const lw_paths_option
             "a checkpoint holds one matrix, so it goes neither with --components nor with next hops "
             "of weights that have fractions");
     LW_TRY(lw_plan_result(g, o->dtype, &out->type, err));
-    /* the result alone, before anything is made for as many vertices; announce() knows the rest */
-    LW_TRY(refuse_too_large(
-        o, g->n, (double)g->n * (double)g->n * (double)(lw_paths_size(out->type) + (o->next ? 4 : 0)), err));
     LW_TRY_END(lw_pool_open(&r.pool, o->threads, err));
     lw_plan_facts(g, p);
     if (p->negative) {

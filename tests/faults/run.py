@@ -12,6 +12,7 @@ import collections
 import hashlib
 import os
 import random
+import resource
 import shutil
 import signal
 import struct
@@ -59,26 +60,28 @@ def inputs(folder):
 
 
 def jobs(program, folder):
-    """name -> (arguments, outputs)"""
+    """name -> arguments"""
     subprocess.run([program, "makedb", "db.fa", "-o", "db.lwdb"], cwd=folder, check=True, capture_output=True)
+    subprocess.run([program, "align", "ref.fa", "reads.fq", "-o", "in.bam"], cwd=folder, check=True, capture_output=True)
     layer = ["layer", "softmax", "--input", "x=f.npy", "-o", "out.npy"]
     table = {
-        "align-bam": (["align", "ref.fa", "reads.fq", "-o", "out.bam"], ["out.bam"]),
-        "align-cram": (["align", "ref.fa", "reads.fq", "-o", "out.cram"], ["out.cram"]),
-        "align-sam": (["align", "ref.fa", "reads.fq", "-o", "out.sam"], ["out.sam"]),
-        "pairs": (["pairs", "a.fa", "b.fa", "-o", "out.tsv"], ["out.tsv"]),
-        "makedb": (["makedb", "db.fa", "-o", "out.lwdb"], ["out.lwdb"]),
-        "search": (["search", "query.fa", "db.fa", "-o", "out.tsv"], ["out.tsv"]),
-        "search-lwdb": (["search", "query.fa", "db.lwdb", "-o", "out.tsv"], ["out.tsv"]),
-        "apsp": (["apsp", "graph.tsv", "-o", "out.npy", "--next"], None),
-        "apsp-text": (["apsp", "graph.tsv", "-o", "out.tsv"], None),
-        "layer": (layer, ["out.npy"]),
+        "align-bam": ["align", "ref.fa", "reads.fq", "-o", "out.bam"],
+        "align-cram": ["align", "ref.fa", "reads.fq", "-o", "out.cram"],
+        "align-sam": ["align", "ref.fa", "reads.fq", "-o", "out.sam"],
+        "realign": ["realign", "ref.fa", "in.bam", "-o", "out.bam"],
+        "pairs": ["pairs", "a.fa", "b.fa", "-o", "out.tsv"],
+        "makedb": ["makedb", "db.fa", "-o", "out.lwdb"],
+        "search": ["search", "query.fa", "db.fa", "-o", "out.tsv"],
+        "search-lwdb": ["search", "query.fa", "db.lwdb", "-o", "out.tsv"],
+        "apsp": ["apsp", "graph.tsv", "-o", "out.npy", "--next"],
+        "apsp-text": ["apsp", "graph.tsv", "-o", "out.tsv"],
+        "layer": layer,
     }
     model = "/usr/lib/python3/dist-packages/onnx/backend/test/data/node/test_qlinearmatmul_2D/model.onnx"
     for place in (model, model.replace("/usr/lib/python3/dist-packages/onnx/backend/test", "/usr/share/libonnx-testdata")):
         if os.path.exists(place):
             shutil.copy(place, folder + "/model.onnx")
-            table["infer-describe"] = (["infer", "model.onnx", "--describe"], [])
+            table["infer-describe"] = ["infer", "model.onnx", "--describe"]
             break
     return table
 
@@ -153,6 +156,9 @@ class Faults:
                 self.run(job, kind + ":0", file.name)
                 n = int(file.read() or 0)
             self.clean(before)
+            # then comes htslib 1.16's, which frees a reference twice when it cannot be read
+            if name == "align-cram" and kind in ("read-error", "close"):
+                n = min(n, 5 if kind == "read-error" else 1)
             step = max(1, n // MOST_PLACES + (n % MOST_PLACES > 0)) * self.args.every
             for place in range(1, n + 1, step):
                 try:
@@ -189,7 +195,7 @@ class Faults:
                 row[0] += 1
                 took = time.monotonic() - sent
                 made = [n for n in os.listdir(self.folder) if n not in before]
-                final = [n for n in made if ".tmp." not in n and ".lanewise." not in n]
+                final = [n for n in made if ".tmp." not in n and "lanewise" not in n]
                 label = "%s after %g s" % (name, delay)
                 if child.returncode not in (0, code, -int(number)):
                     self.wrong(kind, label, "exit code %d" % child.returncode)
@@ -206,15 +212,12 @@ class Faults:
 
     def full_disk(self, name, job, before):
         """Everything beyond a few bytes of output fails (file size limit), and /dev/full as the output."""
-        import resource
-        row = self.table.setdefault("file size limit", [0, 0, 0])
         for limit in (0, 100):
-            def limit_size():
+            def limit_size(limit=limit):
                 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
                 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
             done = self.run(job, preexec_fn=limit_size)
             self.judge("file size limit", name, limit, done, before, ("", b""))
-        del row
 
     def summary(self, seconds):
         print("%-16s %8s %16s %8s" % ("fault", "tried", "clean failures", "wrong"))
@@ -242,7 +245,7 @@ def main():
         faults = Faults(args, folder)
         table = jobs(args.program, folder)
         before = faults.files()
-        for name, (job, _) in table.items():
+        for name, job in table.items():
             if args.only and args.only not in name:
                 continue
             done = faults.run(job)
