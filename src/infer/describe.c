@@ -127,8 +127,7 @@ lw_status lw_network_describe(const char *path, const char *backend,
         line(user, text);
     }
     /* then the lines above say less than the model would */
-    lw_status status =
-        trouble.status == LW_E_NOMEM ? lw_fail(err, LW_E_NOMEM, "%s", trouble.message) : LW_OK;
+    lw_status status = trouble.status == LW_E_NOMEM ? lw_fail(err, LW_E_NOMEM, "%s", trouble.message) : LW_OK;
     for (int v = 0; v < m->n_values; v++)
         lw_tensor_release(values[v]);
     free(values);

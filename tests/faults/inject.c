@@ -122,7 +122,9 @@ char *strdup(const char *text)
 
 int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *arg)
 {
-    return by_program(__builtin_return_address(0)) && fails("thread") ? EAGAIN : REAL(pthread_create)(thread, attr, start, arg);
+    return by_program(__builtin_return_address(0)) && fails("thread")
+               ? EAGAIN
+               : REAL(pthread_create)(thread, attr, start, arg);
 }
 
 static ssize_t failed(int reason)
