@@ -108,6 +108,20 @@ int cmd_infer(int argc, char **argv)
         inputs[i] = named(in.value[i], names[i], sizeof names[i]);
     for (int i = 0; i < out.n; i++)
         outputs[i] = named(out.value[i], names[CLI_MAX_TEXTS + i], sizeof names[i]);
+    const char *files[2 * CLI_MAX_TEXTS];
+    int n_files = 0;
+    for (int i = 0; i < in.n; i++)
+        files[n_files++] = inputs[i].path;
+    for (int i = 0; i < reads.n; i++)
+        files[n_files++] = reads.value[i];
+    for (int i = 0; i < out.n; i++) {
+        if (strcmp(outputs[i].path, "-") != 0 &&
+            (code = cli_also_writes(&run, outputs[i].path, files, n_files)) != CLI_GO_ON)
+            return code;
+        for (int k = 0; k < i; k++)
+            if (strcmp(outputs[i].path, outputs[k].path) == 0)
+                return cli_usage_error(&run, "%s cannot be two outputs", outputs[i].path);
+    }
     lw_network *network = NULL;
     lw_status status = lw_network_open(&network, run.inputs[0], run.backend, run.threads, &run.host, &err);
     int fused = 0;

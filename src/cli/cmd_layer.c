@@ -77,6 +77,16 @@ int cmd_layer(int argc, char **argv)
     for (int i = 0; i < in.n; i++)
         if ((code = cli_also_reads(&run, inputs[i].text)) != CLI_GO_ON)
             return code;
+    static const char *const made[] = {"w", "w-scale", "w-zero", "r", "r-scale", "r-zero"};
+    const char *files[CLI_MAX_TEXTS];
+    for (int i = 0; i < in.n; i++)
+        files[i] = inputs[i].text;
+    for (size_t i = 0; save_weights && i < sizeof made / sizeof *made; i++) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s-%s.npy", save_weights, made[i]);
+        if ((code = cli_also_writes(&run, path, files, in.n)) != CLI_GO_ON)
+            return code;
+    }
     wrong = split(&set, settings, setting_names);
     if (wrong >= 0)
         return cli_usage_error(&run, "--set %s: NAME=VALUE is expected", set.value[wrong]);

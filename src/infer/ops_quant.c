@@ -944,7 +944,9 @@ static lw_status run_qlinear_average_pool(const lw_op_call *c, lw_error *err)
                                      x.zero);
             used += inside || (count_pads && padded);
         }
-        store(c->out[0], i, lw_quantize(sum / (float)used, y.scale, y.zero, low, high));
+        /* rounded with the zero point inside, which decides ties */
+        float value = sum / (float)used / y.scale + (float)y.zero;
+        store(c->out[0], i, lw_saturate_round(value, 0, low, high));
     }
     return LW_OK;
 }
