@@ -8,6 +8,7 @@
 
 #include "common/device.h"
 #include "common/fingerprint.h"
+#include "common/numerics.h"
 #include "common/pool.h"
 
 typedef struct domain {
@@ -54,7 +55,14 @@ static void print_text(void)
         lw_status status = lw_device_query(i, &d, &err);
         printf("device %d: %s, compute capability %d.%d, %d multiprocessors, %.1f GB\n", i, d.name, d.major,
                d.minor, d.multiprocessors, (double)d.memory_bytes / 1e9);
-        if (status != LW_OK)
+        lw_numerics numerics;
+        if (status == LW_OK)
+            status = lw_device_numerics(i, &numerics, &err);
+        if (status == LW_OK) {
+            char text[128];
+            lw_numerics_text(&numerics, text, sizeof text);
+            printf("  this build's device code, float32: %s\n", text);
+        } else
             printf("  not usable: %s\n", err.message);
     }
     for (int i = 0; i < N_DOMAINS; i++) {
@@ -98,6 +106,12 @@ static void print_device(int ordinal)
     lw_device d;
     lw_error err = {0};
     lw_status status = lw_device_query(ordinal, &d, &err);
+    lw_numerics numerics;
+    char text[128] = "";
+    if (status == LW_OK)
+        status = lw_device_numerics(ordinal, &numerics, &err);
+    if (status == LW_OK)
+        lw_numerics_text(&numerics, text, sizeof text);
     printf("    {\"ordinal\": %d, ", ordinal);
     put_field("name", d.name, ", ");
     printf("\"compute_capability\": \"%d.%d\", \"multiprocessors\": %d, \"clock_khz\": %d, \"memory_bytes\": "
@@ -105,6 +119,7 @@ static void print_device(int ordinal)
            "\"l2_bytes\": %lld, \"shared_bytes_per_block\": %lld, \"usable\": %s, ",
            d.major, d.minor, d.multiprocessors, d.clock_khz, (long long)d.memory_bytes, (long long)d.l2_bytes,
            (long long)d.shared_bytes, status == LW_OK ? "true" : "false");
+    put_field("numerics", text, ", ");
     put_field("reason", status == LW_OK ? "" : err.message, "}");
 }
 
