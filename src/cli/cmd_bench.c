@@ -7,41 +7,32 @@
 #include <string.h>
 
 #include "bench.h"
-#include "common/cpu.h"
-#include "common/device.h"
 #include "common/fail.h"
 #include "common/outfile.h"
 
 static const cli_spec spec = {
     .name = "bench",
-    .usage = "[DOMAIN...] [options]",
+    .usage = "[DOMAIN...] [options]  |  compare [-o BASE] RUN.json...",
     .about =
         "Checks the kernels of this machine against the scalar reference and times them; where a peer's "
         "library\n"
-        "is installed, it runs on the same input and must give the same answers. DOMAIN: align, apsp, search "
-        "(default: "
-        "all).\n"
+        "is installed, it runs on the same input and must give the same answers. DOMAIN: align, search, "
+        "apsp,\n"
+        "techniques (kernels that differ in one thing, with what this card says about it), ceilings (rates "
+        "of\n"
+        "single instructions, bandwidths), or all (default).\n"
         "\n"
-        "  lanewise bench align\n"
-        "  lanewise bench align --backend cpu --repeat 9 --json results.json\n"
+        "  lanewise bench all --quick --json here.json\n"
+        "  lanewise bench align --backend cpu --repeat 9\n"
+        "  lanewise bench compare -o report here.json there.json\n"
         "\n"
-        "The JSON holds \"schema\" (\"lanewise-bench-1\"), \"host\" (version, threads, instruction sets, "
-        "device) and\n"
-        "\"results\", each with domain, name, backend, shape, verified, unit, median, min, max, repeats.\n",
+        "compare writes Markdown to standard output, and with -o the files BASE.md, BASE.svg and BASE.html.\n"
+        "docs/formats.md describes the JSON (\"schema\": \"lanewise-bench-1\").\n",
     .min_inputs = 0,
-    .max_inputs = 16,
-    .has_threads = true};
-
-static void put_string(FILE *to, const char *text)
-{
-    putc('"', to);
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\')
-            putc('\\', to);
-        putc(*text, to);
-    }
-    putc('"', to);
-}
+    .max_inputs = 64,
+    .has_output = true,
+    .has_threads = true,
+    .item = "results"};
 
 static lw_status write_json(const cli *run, const bench *b, const char *path, lw_error *err)
 {
@@ -50,66 +41,27 @@ static lw_status write_json(const cli *run, const bench *b, const char *path, lw
     FILE *to = lw_outfile_stream(file);
     if (!to)
         return lw_outfile_close(file, lw_fail_memory(err, BUFSIZ), err);
-    unsigned usable = 0;
-    lw_isa_usable(&usable, NULL);
-    fprintf(
-        to,
-        "{\"schema\": \"lanewise-bench-1\",\n \"host\": {\"version\": \"%s\", \"threads\": %d, \"isa\": [",
-        lw_version(), lw_pool_threads(b->pool));
-    const char *comma = "";
-    for (int isa = 0; isa < LW_ISA_COUNT; isa++)
-        if (usable >> isa & 1) {
-            fprintf(to, "%s\"%s\"", comma, lw_isa_name(isa));
-            comma = ", ";
-        }
-    fprintf(to, "], \"device\": ");
-    lw_device d;
-    if (lw_device_query(b->device, &d, NULL) == LW_OK)
-        put_string(to, d.name);
-    else
-        fprintf(to, "null");
-    fprintf(to, "},\n \"results\": [");
-    for (int i = 0; i < b->n; i++) {
-        const bench_result *r = &b->results[i];
-        fprintf(to, "%s\n  {\"domain\": ", i ? "," : "");
-        put_string(to, r->domain);
-        fprintf(to, ", \"name\": ");
-        put_string(to, r->name);
-        fprintf(to, ", \"backend\": ");
-        put_string(to, r->backend);
-        fprintf(to, ", \"shape\": ");
-        put_string(to, r->shape);
-        fprintf(to, ", \"verified\": %s, \"unit\": ", r->verified ? "true" : "false");
-        put_string(to, r->unit);
-        fprintf(to, ", \"median\": %.6g, \"min\": %.6g, \"max\": %.6g, \"repeats\": %d}", r->median,
-                r->minimum, r->maximum, r->repeats);
-    }
-    fprintf(to, "\n ]}\n");
+    bench_write_json(b, to);
     return lw_outfile_close(file, LW_OK, err);
 }
 
-/* The peer's result with the same shape, if there is one. */
-static const bench_result *peer_of(const bench *b, const bench_result *r)
+/* The domains that are named, as a set of bits; all of them where none is. 0: a usage error was said. */
+static unsigned domains_of(cli *run)
 {
-    for (int i = 0; i < b->n; i++)
-        if (strcmp(b->results[i].backend, "peer") == 0 && strcmp(b->results[i].domain, r->domain) == 0 &&
-            strcmp(b->results[i].shape, r->shape) == 0 && strcmp(b->results[i].unit, r->unit) == 0)
-            return &b->results[i];
-    return NULL;
-}
-
-static void print_table(const bench *b)
-{
-    printf("%-34s %-16s %-46s %10s %10s %10s %-9s %s\n", "what", "backend", "shape", "median", "min", "max",
-           "unit", "against peer");
-    for (int i = 0; i < b->n; i++) {
-        const bench_result *r = &b->results[i], *peer = peer_of(b, r);
-        printf("%-34s %-16s %-46s %10.2f %10.2f %10.2f %-9s", r->name, r->backend, r->shape, r->median,
-               r->minimum, r->maximum, r->unit);
-        if (peer && peer != r)
-            printf(" %.2f x", r->median / peer->median);
-        printf("\n");
+    const unsigned all = (1u << bench_domain_count) - 1;
+    unsigned set = 0;
+    for (int i = 0; i < run->n_inputs; i++) {
+        unsigned named = strcmp(run->inputs[i], "all") == 0 ? all : 0;
+        for (int d = 0; d < bench_domain_count; d++)
+            if (strcmp(run->inputs[i], bench_domains[d].name) == 0)
+                named = 1u << d;
+        if (!named) {
+            cli_usage_error(run, "there is no bench '%s'", run->inputs[i]);
+            return 0;
+        }
+        set |= named;
     }
+    return set ? set : all;
 }
 
 int cmd_bench(int argc, char **argv)
@@ -117,6 +69,7 @@ int cmd_bench(int argc, char **argv)
     const char *json = NULL, *backend = "auto";
     int repeats = 5, device = 0;
     bool quick = false;
+    cli_list sizes = {0};
     int64_t letters = 0, vertices = 0;
     const cli_option rows[] = {
         {0, "repeat", "N", "timed runs of each kernel; the median is shown (5)", CLI_INT, &repeats, 1, 1000,
@@ -128,6 +81,8 @@ int cmd_bench(int argc, char **argv)
          CLI_INT64, &letters, 1000, 1e11, NULL},
         {0, "vertices", "N", "largest graph of `apsp` (65536 on a GPU, else 4096)", CLI_INT64, &vertices, 256,
          1e6, NULL},
+        {0, "sizes", "N,N...", "sizes in place of a domain's own: vertices of `apsp`, letters of `search`",
+         CLI_LIST, &sizes, 16, 1e11, NULL},
         {0, "device", "N", "CUDA device (0)", CLI_INT, &device, 0, CLI_MAX_DEVICES - 1, NULL},
         {0, "json", "FILE", "also write the results to FILE ('-': standard output)", CLI_TEXT, &json, 0, 0,
          NULL},
@@ -136,13 +91,21 @@ int cmd_bench(int argc, char **argv)
     int code = cli_begin(&run, argc, argv, &spec, rows);
     if (code != CLI_GO_ON)
         return code;
-    for (int i = 0; i < run.n_inputs; i++) {
-        bool known = false;
-        for (int d = 0; d < bench_domain_count; d++)
-            known = known || strcmp(run.inputs[i], bench_domains[d].name) == 0;
-        if (!known)
-            return cli_usage_error(&run, "there is no bench '%s'", run.inputs[i]);
+    lw_error err = {0};
+    if (run.n_inputs > 0 && strcmp(run.inputs[0], "compare") == 0) {
+        if (run.n_inputs == 1)
+            return cli_usage_error(&run, "compare needs the JSON files of runs");
+        const char *base = strcmp(run.output, "-") == 0 ? NULL : run.output;
+        return cli_end(
+            &run,
+            bench_compare(run.inputs + 1, run.n_inputs - 1, base, stdout, run.temporaries, &run.host, &err),
+            &err);
     }
+    if (strcmp(run.output, "-") != 0)
+        return cli_usage_error(&run, "-o is for 'bench compare'; the results of a run go to --json FILE");
+    unsigned domains = domains_of(&run);
+    if (!domains)
+        return CLI_USAGE;
     bench b = {.repeats = repeats,
                .quick = quick,
                .letters = letters,
@@ -150,20 +113,20 @@ int cmd_bench(int argc, char **argv)
                .backend = backend,
                .device = device,
                .host = &run.host};
-    lw_error err = {0};
+    b.n_sizes = sizes.n;
+    for (int i = 0; i < sizes.n; i++)
+        b.sizes[i] = sizes.value[i];
     lw_status status = lw_pool_open(&b.pool, run.threads, &err);
-    for (int d = 0; d < bench_domain_count && status == LW_OK; d++) {
-        bool wanted = run.n_inputs == 0;
-        for (int i = 0; i < run.n_inputs; i++)
-            wanted = wanted || strcmp(run.inputs[i], bench_domains[d].name) == 0;
-        if (wanted)
-            status = bench_domains[d].run(&b, &err);
+    if (status == LW_OK)
+        status = bench_run(&b, domains, &err);
+    /* what is listed was verified, also where something else was wrong */
+    if ((status == LW_OK || b.n_wrong) && !(json && strcmp(json, "-") == 0))
+        bench_print(&b, stdout);
+    if ((status == LW_OK || b.n_wrong) && json) {
+        lw_status written = write_json(&run, &b, json, &err);
+        status = status == LW_OK ? written : status;
     }
-    if (status == LW_OK && !(json && strcmp(json, "-") == 0))
-        print_table(&b);
-    if (status == LW_OK && json)
-        status = write_json(&run, &b, json, &err);
-    free(b.results);
+    bench_free(&b);
     lw_pool_close(b.pool);
     return cli_end(&run, status, &err);
 }
