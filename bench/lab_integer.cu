@@ -29,7 +29,10 @@ template <int HOW> static __device__ __forceinline__ int dot(uint32_t a, uint32_
     if constexpr (HOW == DP4A)
         return __dp4a((int)a, (int)b, sum);
     else if constexpr (HOW == DP2A) { /* of bytes: two of a widened at a time */
-        uint32_t low = __byte_perm(a, 0, 0x9180), high = __byte_perm(a, 0, 0xb3a2);
+        uint32_t low,
+            high; /* prmt, unlike __byte_perm, copies a byte's sign where a selector's top bit says so */
+        asm("prmt.b32 %0, %1, 0, 0x9180;" : "=r"(low) : "r"(a));
+        asm("prmt.b32 %0, %1, 0, 0xb3a2;" : "=r"(high) : "r"(a));
         return __dp2a_hi((int)high, (int)b, __dp2a_lo((int)low, (int)b, sum));
     } else {
 #pragma unroll
