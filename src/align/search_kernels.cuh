@@ -213,10 +213,10 @@ __global__ void __launch_bounds__(LW_SW_THREADS, 2) lw_sw_scores(const lw_sw_job
         __shared__ lw_sw_job job;
         /* Four rows of what lies left of a lane's first column where nothing comes from the lane to the left:
          * by the halves in which the lane is a query's first, then by warp and group what the previous pass
-         * left. And four rows of what leaves the last lane of a group; the last entry takes what nobody
-         * reads. */
-        __shared__ uint2 lefts[4 + LW_SW_WARPS * 8][4], rights[LW_SW_WARPS * 8 + 1][4];
-        __shared__ lw_sw_tally tallies[1 + LW_SW_THREADS];
+         * left. And four rows of what leaves the last lane of a group. */
+        __shared__ uint2 lefts[4 + LW_SW_WARPS * 8][4], rights[LW_SW_WARPS * 8][4];
+        /* an entry before each warp's 32, which its first lane reads and masks away */
+        __shared__ lw_sw_tally tallies[LW_SW_WARPS * (1 + LW_WARP)];
         if (threadIdx.x == 0)
             job = jobs[blockIdx.y];
         __syncthreads();
@@ -247,8 +247,11 @@ __global__ void __launch_bounds__(LW_SW_THREADS, 2) lw_sw_scores(const lw_sw_job
         const uint32_t starts = ~job.lanes[lane].keep;
         const uint2 *const left =
             reads && g_lane == 0 ? lefts[4 + my_group] : lefts[(starts & 1) | (starts >> 30 & 2)];
-        uint2 *const right = rights[writes && g_lane == group - 1 ? my_group : LW_SW_WARPS * 8];
-        lw_sw_tally *const tally = &tallies[1 + threadIdx.x];
+        const bool leaves = writes && g_lane == group - 1;
+        uint2 *const right = rights[my_group];
+        lw_sw_tally *const tally = &tallies[1 + threadIdx.x + threadIdx.x / LW_WARP];
+        if (lane == 0)
+            tally[-1].best = 0;
         for (;;) {
             int item = 0;
             if (lane == 0)
@@ -331,7 +334,7 @@ __global__ void __launch_bounds__(LW_SW_THREADS, 2) lw_sw_scores(const lw_sw_job
                         else
                             lw_sw_row<A, FORM, GAPLESS, false, false>(s, a, b, e, gap, 0, 0);
                         s.diagonal = g;
-                        if (BORDER)
+                        if (BORDER && leaves)
                             right[r] = {s.g[C - 1], s.e};
                     }
                 } else {
@@ -360,7 +363,7 @@ __global__ void __launch_bounds__(LW_SW_THREADS, 2) lw_sw_scores(const lw_sw_job
                                                                 separator ? gap.drop : gap.extend);
                         s.diagonal = g;
                         const int at_row = t + r - g_lane;
-                        if (BORDER)
+                        if (BORDER && leaves)
                             right[r] = {s.g[C - 1], s.e};
                         if (separator && at_row <= 0) {
                             tally->subject = tally->first; /* row 0; what came before was another segment's */
