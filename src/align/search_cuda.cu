@@ -147,6 +147,7 @@ typedef struct context {
     cudaStream_t upload;
     slot slots[LW_SW_SLOTS];
     cudaEvent_t origin; /* of the search in progress */
+    cudaEvent_t turn;   /* the first run of the last unit begins its last pass */
     double busy_until;  /* milliseconds after origin: end of the busy time counted so far */
 } context;
 
@@ -303,6 +304,8 @@ extern "C" void lw_search_cuda_close(void *opened)
     }
     if (c->origin)
         cudaEventDestroy(c->origin);
+    if (c->turn)
+        cudaEventDestroy(c->turn);
     if (c->upload)
         cudaStreamDestroy(c->upload);
     cudaFree(c->raw.at), cudaFree(c->tables.at);
@@ -315,12 +318,15 @@ static lw_status open_streams(context *c, lw_error *err)
     const char *what = "preparing streams";
     LW_CUDA_TRY(err, what, cudaStreamCreateWithFlags(&c->upload, cudaStreamNonBlocking));
     LW_CUDA_TRY(err, what, cudaEventCreate(&c->origin));
+    LW_CUDA_TRY(err, what, cudaEventCreateWithFlags(&c->turn, cudaEventDisableTiming));
+    int least, greatest;
+    LW_CUDA_TRY(err, what, cudaDeviceGetStreamPriorityRange(&least, &greatest));
     for (int i = 0; i < 2; i++)
         LW_CUDA_TRY(err, what, cudaEventCreateWithFlags(&c->staged[i], cudaEventDisableTiming));
     for (int i = 0; i < LW_SW_SLOTS; i++) {
         slot *s = &c->slots[i];
         LW_CUDA_TRY(err, what, cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));
-        LW_CUDA_TRY(err, what, cudaStreamCreateWithFlags(&s->aside, cudaStreamNonBlocking));
+        LW_CUDA_TRY(err, what, cudaStreamCreateWithPriority(&s->aside, cudaStreamNonBlocking, greatest));
         LW_CUDA_TRY(err, what, cudaEventCreate(&s->begin));
         LW_CUDA_TRY(err, what, cudaEventCreate(&s->end));
         LW_CUDA_TRY(err, what, cudaEventCreateWithFlags(&s->fork, cudaEventDisableTiming));
@@ -542,7 +548,7 @@ static int64_t smaller(int64_t a, int64_t b)
 static lw_status fill_list(context *c, const place *p, const chunk *k, segment_list *list, lw_error *err)
 {
     const int32_t *len = c->setup.database->len + k->first;
-    int64_t overlap = list->overlap, fresh = overlap > LW_SW_LONG_ROWS ? overlap : LW_SW_LONG_ROWS;
+    int64_t overlap = list->overlap, fresh = overlap > LW_SW_PIECE_ROWS ? overlap : LW_SW_PIECE_ROWS;
     int64_t capacity = 16, n_folds_capacity = 0, n = 0, n_pieces = 0;
     for (int32_t i = 0; i < k->n_pairs; i++) {
         capacity++;
@@ -847,7 +853,7 @@ static int choose_overlap(const unit *u)
             return 0;
         most = one > most ? one : most;
     }
-    int64_t overlap = 1024;
+    int64_t overlap = LW_SW_PIECE_ROWS / 2;
     while (overlap < most)
         overlap *= 2;
     return overlap <= 16384 ? (int)overlap : 0;
@@ -1051,7 +1057,9 @@ static cudaError_t launch(const unit *u, const unit_arrays *device, cudaStream_t
                                                                : lw_sw_launch_wide(&l);
 }
 
-/* The first run: long subjects exactly on the second stream, the others on the first. */
+/* The first run: long subjects exactly on the second stream, the others on the first. Its last pass is the
+ * earliest that lets the next unit's first run in: were the passes of two units mixed, both would end
+ * together and leave nothing to run beside their second runs, which fill but a few multiprocessors. */
 static lw_status first_run(const unit *u, const unit_arrays *device, int long_jobs, int rest_jobs,
                            lw_error *err)
 {
@@ -1068,12 +1076,17 @@ static lw_status first_run(const unit *u, const unit_arrays *device, int long_jo
                                long_jobs + i, 1,
                                (int64_t)u->list->n_long * spread / (32 / p->passes[i].group) + 1));
     }
-    if (u->list->n_rest)
-        for (int i = 0; i < p->n_passes; i++)
+    if (u->list->n_rest) {
+        LW_CUDA_TRY(err, what, cudaStreamWaitEvent(s->stream, u->c->turn, 0));
+        for (int i = 0; i < p->n_passes; i++) {
+            if (i == p->n_passes - 1)
+                LW_CUDA_TRY(err, what, cudaEventRecord(u->c->turn, s->stream));
             LW_CUDA_TRY(err, what,
                         launch(u, device, s->stream, u->arithmetic, p->form, u->every, u->pack->filter,
                                p->border, rest_jobs + i, 1,
                                (int64_t)u->list->n_rest * spread / (32 / p->passes[i].group) + 1));
+        }
+    }
     if (u->list->n_long) {
         LW_CUDA_TRY(err, what, cudaEventRecord(s->join, s->aside));
         LW_CUDA_TRY(err, what, cudaStreamWaitEvent(s->stream, s->join, 0));

@@ -25,6 +25,10 @@
  * longer than the rest of the search. */
 #define LW_SW_LONG_ROWS 2048
 
+/* New rows of a piece of a long subject, at least; its overlap with the one before is half of that, at least.
+ */
+#define LW_SW_PIECE_ROWS 1024
+
 /* Queries that one call of the score kernel may hold, and their share of memory. */
 #define LW_SW_PACK_QUERIES 64
 
