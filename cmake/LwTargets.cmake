@@ -19,6 +19,22 @@ function(lw_warnings target)
   endif()
 endfunction()
 
+# What the compiler and linker can do against mistakes that remain: checked copies, stack protectors, a table of
+# functions that is read-only once the program has started. Not for the vector kernels, which copy no input
+# whose length they do not know.
+function(lw_hardening target)
+  if(NOT LW_SANITIZE)
+    set(flags -fstack-protector-strong)
+    if(CMAKE_BUILD_TYPE MATCHES "Release|RelWithDebInfo|MinSizeRel") # needs an optimizing build
+      list(APPEND flags -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+    endif()
+    target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:C>:${flags}>")
+  endif()
+  if(CMAKE_SYSTEM_NAME STREQUAL Linux)
+    target_link_options(${target} PUBLIC -Wl,-z,relro,-z,now,-z,noexecstack)
+  endif()
+endfunction()
+
 # lw_isa_source(TARGET file.c ISA flags...): compiles file.c once more with -DLW_ISA_<ISA> and the given
 # flags, so that one kernel source serves every instruction set (the run-time choice is the caller's).
 function(lw_isa_source target file isa)

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # The same set-up as quickstart.sh, and all tests: laws and format, the default build with its tests, the
 # sanitizer builds with theirs, and machine code for every GPU that the toolkit can target.
-# Usage: scripts/test.sh [STAGE...]    stages: checks default asan tsan cuda quickstart (default: all)
+# Usage: scripts/test.sh [STAGE...]    stages: checks default asan tsan fuzz cuda quickstart (default: all)
 # Ends with one line "N passed, N failed, N skipped". A GPU test without a GPU counts as skipped.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD
 stages=("$@")
-[ ${#stages[@]} -eq 0 ] && stages=(checks default asan tsan cuda quickstart)
+[ ${#stages[@]} -eq 0 ] && stages=(checks default asan tsan fuzz cuda quickstart)
 passed=0 failed=0 skipped=0
 mkdir -p build
 
@@ -68,6 +68,7 @@ for stage in "${stages[@]}"; do
     checks)
         one scripts/check-laws.sh
         one scripts/check-format.sh
+        one scripts/check-cases.py
         one sh -c 'cd data && tail -n +2 MANIFEST.tsv | awk -F"\t" "{print \$4\"  \"\$1}" | sha256sum --quiet -c'
         ;;
     default)
@@ -79,6 +80,14 @@ for stage in "${stages[@]}"; do
     tsan) # the program only: Criterion's shared memory and the thread sanitizer's shadow memory want the same addresses;
         # without the two files whose long pairs and databases take minutes there
         if build tsan; then tests tsan -LE slow -R '^cli\.' -E '^cli\.(test_|align_reports|search)'; else failed=$((failed + 1)); fi
+        ;;
+    fuzz)
+        if command -v clang >/dev/null; then
+            one scripts/fuzz.sh 10
+        else
+            echo "SKIPPED: no clang here, nothing was fuzzed"
+            skipped=$((skipped + 1))
+        fi
         ;;
     cuda)
         if command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; then
