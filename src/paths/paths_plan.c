@@ -95,10 +95,10 @@ lw_status lw_plan_result(const lw_graph *g, int dtype, lw_paths_type *out, lw_er
                     err, LW_E_RANGE,
                     "edge %s -> %s weighs %.9g, which is no whole number; use --dtype float32 or float64",
                     lw_graph_name(g, u, a), lw_graph_name(g, g->to[e], b), w);
-            if (*out == LW_PATHS_F32 && fabs(w) > FLT_MAX)
-                return lw_fail(err, LW_E_RANGE,
-                               "edge %s -> %s weighs %.9g, beyond float32; use --dtype float64",
-                               lw_graph_name(g, u, a), lw_graph_name(g, g->to[e], b), w);
+            if (*out == LW_PATHS_F32 && (fabs(w) > FLT_MAX || (w != 0 && fabs(w) < FLT_MIN)))
+                return lw_fail(err, LW_E_RANGE, "edge %s -> %s weighs %.9g, %s float32; use --dtype float64",
+                               lw_graph_name(g, u, a), lw_graph_name(g, g->to[e], b), w,
+                               fabs(w) > 1 ? "beyond" : "too little for");
         }
     if (!whole && *out <= LW_PATHS_S64) /* whole, but beyond 2^53 */
         return lw_fail(err, LW_E_RANGE, "weights beyond 2^53 cannot be summed exactly; use --dtype float64");

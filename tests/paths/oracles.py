@@ -88,6 +88,20 @@ def check(folder, n, degree, kind, undirected):
     finite = numpy.isfinite(got)
     if n <= 60:  # triangle inequality
         expect(all((got <= got[:, [k]] + got[[k], :] + 1e-9).all() for k in range(n)), what + ": triangle inequality")
+    # distances between two sets of vertices
+    first, second = ([v for v in range(n) if v % 3 == r] for r in (0, 1))
+    if second:
+        sets = os.path.join(folder, "sets.txt")
+        with open(sets, "w") as out:
+            print("".join(f"{name} {v + 1}\n" for name, members in (("S", first), ("T", second)) for v in members), file=out)
+        rows = {(r[0], r[1]): r for r in read_table(run(path, "--sets", sets, "--dtype", "float64", *options))}
+        for pair, s, t in ((("S", "T"), first, second), (("T", "S"), second, first)):
+            part = got[numpy.ix_(s, t)]
+            least, reached = part.min(axis=0), numpy.isfinite(part)
+            for column, value in ((4, least[numpy.isfinite(least)]), (5, part[reached])):
+                mean, told = value.mean() if value.size else numpy.inf, float(rows[pair][column])
+                expect(told == mean or abs(told - mean) < 1e-6 * abs(mean) + 1e-9, what + ": sets")
+            expect(int(rows[pair][7]) == reached.sum(), what + ": pairs reached between sets")
     # every route walks edges, sums up and has the fewest hops of its length
     weights = {(u, v): w for u, v, w in graph.edges(data="weight")}
     if undirected:
