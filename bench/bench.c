@@ -191,6 +191,24 @@ static lw_status list_unusable(bench *b, const bench_domain *d, lw_error *err)
     return LW_OK;
 }
 
+/* With --sizes: databases of each size, graphs up to the largest. */
+static lw_status run_domain(bench *b, const bench_domain *d, lw_error *err)
+{
+    int64_t letters = b->letters, vertices = b->vertices;
+    bool each = strcmp(d->name, "search") == 0;
+    for (int i = 0; i < b->n_sizes; i++)
+        b->vertices = i == 0 || b->sizes[i] > b->vertices ? b->sizes[i] : b->vertices;
+    lw_status status = LW_OK;
+    for (int i = 0; i < (each && b->n_sizes ? b->n_sizes : 1) && status == LW_OK; i++) {
+        if (b->n_sizes)
+            b->letters = b->sizes[i];
+        status = d->run(b, err);
+    }
+    b->letters = letters;
+    b->vertices = vertices;
+    return status;
+}
+
 static bool wants_gpu(const bench *b)
 {
     return strcmp(b->backend, "auto") == 0 || strncmp(b->backend, "cuda", 4) == 0;
@@ -216,7 +234,7 @@ lw_status bench_run(bench *b, unsigned domains, lw_error *err)
         if (!(domains >> d & 1))
             continue;
         lw_say(b->host, LW_SAY_INFO, "%s: %s", bench_domains[d].name, bench_domains[d].what);
-        LW_TRY(bench_domains[d].run(b, err));
+        LW_TRY(run_domain(b, &bench_domains[d], err));
         LW_TRY(list_unusable(b, &bench_domains[d], err));
     }
     if (b->n_wrong)

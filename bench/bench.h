@@ -15,7 +15,7 @@
 
 typedef struct bench_result {
     char domain[16];                 /* "align" */
-    char name[48];                   /* what was timed: "place", "parasail sw_striped_avx2_256_sat" */
+    char name[96];                   /* what was timed: "place", "parasail sw_striped_avx2_256_sat" */
     char backend[32];                /* row of the table, or "peer" */
     char shape[96];                  /* of the input */
     char unit[16];                   /* "GCUPS" */

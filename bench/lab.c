@@ -724,24 +724,25 @@ static lw_status function_errors(lab *l, lw_error *err)
 {
     for (int i = 0; i < LAB_FUNCTIONS; i++) {
         const lab_function *f = &lab_functions[i];
-        double worst[2] = {0};
+        float worst[2][2]; /* fast, precise; in the last place, absolute */
         for (int precise = 0; precise < 2; precise++) {
-            float got;
-            LW_TRY(lab_memory(l, 4, 0, 4, 1, err));
+            LW_TRY(lab_memory(l, 0, 0, sizeof worst[0], 1, err));
             lab_args args = {.out = l->out, .n = l->b->quick ? 1u << 22 : 1u << 26};
-            float range[2] = {f->low, f->high};
-            memcpy(&args.a, &range[0], 4);
-            memcpy(&args.b, &range[1], 4);
-            TRY_CUDA("clearing", cudaMemset(l->out, 0, 4));
+            memcpy(&args.a, &f->low, 4);
+            memcpy(&args.b, &f->high, 4);
+            TRY_CUDA("clearing", cudaMemset(l->out, 0, sizeof worst[0]));
             LW_TRY(launch(f->census[precise], (unsigned)l->multiprocessors * 8, 256, &args, err));
-            TRY_CUDA("a kernel of the bench", cudaMemcpy(&got, l->out, 4, cudaMemcpyDeviceToHost));
-            worst[precise] = (double)got;
+            TRY_CUDA("a kernel of the bench",
+                     cudaMemcpy(worst[precise], l->out, sizeof worst[0], cudaMemcpyDeviceToHost));
         }
         char name[64];
         snprintf(name, sizeof name, "%s against %s", f->fast, f->precise);
-        LW_TRY(bench_find(l->b, name, "", err,
-                          "greatest error over %s, %d M samples against float64: %.4g and %.3g ulp", f->range,
-                          l->b->quick ? 4 : 64, worst[0], worst[1]));
+        LW_TRY(bench_find(
+            l->b, name, "src/infer: softmax", err,
+            "greatest errors over %s, %d M samples against float64: %.4g and %.3g in the last place, "
+            "%.2g and %.2g absolute",
+            f->range, l->b->quick ? 4 : 64, (double)worst[0][0], (double)worst[1][0], (double)worst[0][1],
+            (double)worst[1][1]));
     }
     return LW_OK;
 }

@@ -123,13 +123,13 @@ typedef struct lab_build {
 extern const lab_build lab_build_default, lab_build_ftz, lab_build_nofmad, lab_build_fast;
 extern const char *const lab_softmax_names[LAB_SOFTMAX_WAYS];
 
-/* Greatest error of the fast functions in units in the last place (lab_float.cu). in: none; out: two words
- * for each block, see lab.c. */
+/* Greatest error of the fast functions against float64 (lab_float.cu). */
 enum { LAB_FUNCTIONS = 5 };
 typedef struct lab_function {
     const char *name, *fast, *precise, *range;
     float low, high;
-    const void *census[2]; /* fast, precise: out[0] = greatest error in ulps (float bits), n samples */
+    const void *census[2]; /* fast, precise: greatest error of n samples in units in the last
+                            * place, and absolute; both float patterns */
 } lab_function;
 extern const lab_function lab_functions[LAB_FUNCTIONS];
 

@@ -278,7 +278,7 @@ template <int HOW> static __global__ void __launch_bounds__(256) cells(lab_args 
                 g = (uint32_t)((int)h[k] + (int)open);
                 e[k] = (uint32_t)lw_addmax((int)e[k], (int)extend, (int)g);
                 f = (uint32_t)lw_addmax((int)f, (int)extend, (int)g);
-                best = (int)h[k] > (int)best ? h[k] : best;
+                best = k & 1 ? (uint32_t)lw_max3((int)best, (int)h[k - (k & 1)], (int)h[k]) : best;
             } else if (HOW == CELLS_S16) {
                 t = lw_addmax2(diagonal, score[k], e[k]);
                 diagonal = h[k];
@@ -286,7 +286,7 @@ template <int HOW> static __global__ void __launch_bounds__(256) cells(lab_args 
                 g = lw_add2(h[k], open);
                 e[k] = lw_addmax2(e[k], extend, g);
                 f = lw_addmax2(f, extend, g);
-                best = lw_max2(best, h[k]);
+                best = k & 1 ? lw_max3_2(best, h[k - (k & 1)], h[k]) : best;
             } else if (HOW == CELLS_HALF) {
                 t = lw_addh2(diagonal, score[k]);
                 diagonal = h[k];
@@ -294,7 +294,7 @@ template <int HOW> static __global__ void __launch_bounds__(256) cells(lab_args 
                 g = lw_addh2(h[k], open);
                 e[k] = lw_maxh2(lw_addh2(e[k], extend), g);
                 f = lw_maxh2(lw_addh2(f, extend), g);
-                best = lw_maxh2(best, h[k]);
+                best = k & 1 ? lw_maxh2(lw_maxh2(best, h[k - (k & 1)]), h[k]) : best;
             } else {
                 t = lw_addh2(diagonal, score[k]);
                 diagonal = h[k];
@@ -302,7 +302,7 @@ template <int HOW> static __global__ void __launch_bounds__(256) cells(lab_args 
                 g = lw_addh2(h[k], open);
                 e[k] = lw_addmax_relu2(e[k], extend_int, g);
                 f = lw_addmax_relu2(f, extend_int, g);
-                best = lw_max2(best, h[k]);
+                best = k & 1 ? lw_max3_2(best, h[k - (k & 1)], h[k]) : best;
             }
         }
     }

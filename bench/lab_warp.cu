@@ -218,8 +218,8 @@ static const lab_variant any_variants[] = {
 /* --- who takes part
  * ------------------------------------------------------------------------------------------------ */
 
-/* Two lanes of three have work, and come to its end after 1 to 4 steps; how many of them there are is wanted.
- * The mask of those who will be there is made before the branch. */
+/* Two lanes of three have work, of one of two kinds, and both kinds need to know how many lanes there are
+ * with work. The mask of those is made before the branches. */
 static __global__ void mask_before(lab_args p)
 {
     uint32_t x = input(p), sum = 0;
@@ -227,36 +227,28 @@ static __global__ void mask_before(lab_args p)
     for (uint32_t r = 0; r < p.rounds; r++) {
         uint32_t mask = __ballot_sync(ALL, (threadIdx.x + r) % 3 != 0);
         if ((threadIdx.x + r) % 3 != 0) {
-            uint32_t value = x ^ r;
-            for (uint32_t step = 0;; step++) {
-                if (step == 1 + (x & 3)) {
-                    sum = sum * 3 + (uint32_t)__popc(mask) + value;
-                    break;
-                }
-                value = value * 5 + 1;
-            }
+            if (x & 1)
+                sum = sum * 3 + (uint32_t)__popc(mask);
+            else
+                sum = (sum ^ x) * 5 + (uint32_t)__popc(mask);
         }
         __syncwarp();
     }
     output(p, sum);
 }
 
-/* The same with whoever happens to be active: lanes that come at other times are not seen. (Nothing here
- * waits for the lanes of such a mask: that can hang.) */
+/* The same with whoever happens to be active: lanes in the other branch are not seen. (Nothing here waits for
+ * the lanes of such a mask: that can hang.) */
 static __global__ void mask_activemask(lab_args p)
 {
     uint32_t x = input(p), sum = 0;
 #pragma unroll 1
     for (uint32_t r = 0; r < p.rounds; r++) {
         if ((threadIdx.x + r) % 3 != 0) {
-            uint32_t value = x ^ r;
-            for (uint32_t step = 0;; step++) {
-                if (step == 1 + (x & 3)) {
-                    sum = sum * 3 + (uint32_t)__popc(__activemask()) + value;
-                    break;
-                }
-                value = value * 5 + 1;
-            }
+            if (x & 1)
+                sum = sum * 3 + (uint32_t)__popc(__activemask());
+            else
+                sum = (sum ^ x) * 5 + (uint32_t)__popc(__activemask());
         }
         __syncwarp();
     }
@@ -272,13 +264,9 @@ static void mask_reference(const lab_args *args, const lab_variant *v, uint32_t 
             uint32_t count = 0;
             for (uint32_t t = warp * 32; t < warp * 32 + 32; t++)
                 count += (t + r) % 3 != 0;
-            for (uint32_t t = warp * 32; t < warp * 32 + 32; t++) {
-                uint32_t value = in[t] ^ r;
-                for (uint32_t step = 0; step < 1 + (in[t] & 3); step++)
-                    value = value * 5 + 1;
+            for (uint32_t t = warp * 32; t < warp * 32 + 32; t++)
                 if ((t + r) % 3)
-                    out[t] = out[t] * 3 + count + value;
-            }
+                    out[t] = in[t] & 1 ? out[t] * 3 + count : (out[t] ^ in[t]) * 5 + count;
         }
 }
 
