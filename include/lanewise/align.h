@@ -77,6 +77,19 @@ typedef enum lw_align_format {
     LW_FORMAT_TSV = 4
 } lw_align_format;
 
+/* Ready-made scorings of pairs. */
+typedef enum lw_preset {
+    LW_PRESET_NONE = 0,
+    /* global; 0 for equal letters, -1 for a pair of others and for each letter in a gap: less the edit
+     * distance. N (protein: X) equals nothing, not even itself. TSV shows the distance. */
+    LW_PRESET_EDIT,
+    /* EMBOSS water: local, NUC.4.4 or BLOSUM62, gaps of 10 and 0.5. Computed in halves, so that it is exact:
+     * scores and matrix are doubled. TSV shows EMBOSS's units. */
+    LW_PRESET_WATER,
+    /* EMBOSS needle: the same, from end to end, where gaps at the ends of either sequence are free */
+    LW_PRESET_NEEDLE
+} lw_preset;
+
 /* Values of lw_align_job that mean "decide from the sequences" and "the default of their type". */
 enum { LW_TYPE_AUTO = -1, LW_PENALTY_DEFAULT = -1 };
 
@@ -96,6 +109,7 @@ typedef struct lw_align_job {
     int match, mismatch;      /* magnitudes; LW_PENALTY_DEFAULT: 1 and 4; DNA without a matrix only */
     int gap_open, gap_extend; /* magnitudes; LW_PENALTY_DEFAULT: 6 and 1 for DNA, 11 and 1 for protein */
     lw_mode mode;
+    lw_preset preset;  /* pairs: gives mode and penalties, and the scores unless `matrix` does */
     unsigned strands;  /* lw_strands; 0: both for reads of DNA, else forward */
     int32_t min_score; /* alignments below count as none; INT32_MIN: 1 for local mode, else no limit */
     int secondary;     /* further placements to report of each read, >= 0 */
@@ -104,6 +118,7 @@ typedef struct lw_align_job {
     lw_align_format format;
     bool split_matches;                 /* = and X in place of M */
     bool drop_unmapped;                 /* leave out reads without an alignment */
+    bool scores_only;                   /* pairs, TSV: scores and ends, no paths: faster */
     const char *read_group;             /* "@RG\tID:..." or NULL */
     const char *command_line;           /* for @PG, or NULL */
     struct lw_temporaries *temporaries; /* files for a signal handler to remove; NULL: none */
@@ -142,6 +157,13 @@ lw_status lw_align_files(const lw_align_job *job, const lw_host *host, lw_align_
  * numbers of records are LW_E_INPUT. */
 lw_status lw_align_pair_files(const lw_align_job *job, const lw_host *host, lw_align_summary *summary,
                               lw_error *err);
+
+/* Scores every record of reads[0] against every record of mates. Writes a dense .npy matrix, a row for each
+ * of reads[0]: int32; with LW_PRESET_EDIT distances; with LW_PRESET_WATER and LW_PRESET_NEEDLE float64 in
+ * EMBOSS's units. Local mode: 0 where nothing aligns. Both files are held in memory. format, min_score and
+ * what concerns records are ignored. */
+lw_status lw_align_all_files(const lw_align_job *job, const lw_host *host, lw_align_summary *summary,
+                             lw_error *err);
 
 /* ---- placed reads again --------------------------------------------------------------------------- */
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "align/overlap.h"
 #include "common/fail.h"
 
 /* Which placements of a read become records. */
@@ -46,6 +47,7 @@ struct lw_lane {
     lw_align_run *run;
     void *context;
     read_side side[2];
+    lw_encoded padded; /* targets of pairs with free ends */
     lw_substitutions substitutions;
     tie_candidate *candidates;
     int64_t n_candidates, candidate_capacity;
@@ -107,6 +109,7 @@ void lw_lane_close(lw_lane *lane)
         free(side->path);
         free(side->cigars.op);
     }
+    lw_encoded_free(&lane->padded);
     free(lane->candidates);
     free(lane->open);
     free(lane);
@@ -537,6 +540,24 @@ static lw_status fill_alignment(const lw_align_run *run, const lw_batch *batch, 
     return LW_OK;
 }
 
+/* What is known of a pair without its path. */
+static void fill_ends(const lw_align_run *run, const lw_batch *batch, const lw_hit *hit, lw_alignment *out)
+{
+    const lw_read_batch *targets = &batch->reads[1];
+    *out = (lw_alignment){.target = hit->target,
+                          .target_name = lw_read_name(targets, hit->target),
+                          .score = hit->score,
+                          .qstart = -1,
+                          .qend = hit->qend,
+                          .tstart = -1,
+                          .tend = hit->tend,
+                          .reverse = hit->reverse,
+                          .mapq = lw_mapq(&run->scoring, LW_GLOBAL, hit->score, 0, 0),
+                          .ends_only = true};
+    if (!*out->target_name)
+        out->target_name = "*";
+}
+
 /* BAM has no U and htslib would store an N. */
 static lw_status replace_u(const char *letters, int32_t n, char **buffer, int64_t *capacity, const char **out,
                            lw_error *err)
@@ -565,7 +586,9 @@ static lw_status fill_read(const lw_lane *lane, const lw_batch *batch, const rea
     lw_alignment *alignment = s->alignment[m];
     alignment[0] = (lw_alignment){.target = -1};
     s->split[m][0] = -1;
-    if (aligned) {
+    if (aligned && run->scores_only) {
+        fill_ends(run, batch, &side->read[read].primary, &alignment[0]);
+    } else if (aligned) {
         LW_TRY(fill_alignment(run, batch, side, lane, read, &side->read[read].primary,
                               side->read[read].primary_task, s, m, &alignment[0], &s->split[m][0], err));
         for (int k = 1; k < n; k++)
@@ -726,25 +749,50 @@ static int strand_count(unsigned strands)
     return strands == LW_BOTH_STRANDS ? 2 : 1;
 }
 
+/* The traced paths of padded targets, on the targets themselves. */
+static void trim_all(const lw_lane *lane, read_side *side)
+{
+    for (int64_t k = 0; k < side->n_tasks; k++) {
+        int64_t i = side->task[k].query;
+        if (!lw_overlap_trim(&side->task[k], &side->path[k], side->cigars.op, side->codes.seqs.len[i],
+                             lane->side[1].codes.seqs.len[i]))
+            side->read[i].primary.target = -1;
+    }
+}
+
 static lw_status work_pairs(lw_lane *lane, lw_batch *batch, lw_error *err)
 {
     lw_align_run *run = lane->run;
     read_side *side = &lane->side[0];
     int64_t n = side->reads->n;
+    const lw_seqs *queries = &side->codes.seqs, *targets = &lane->side[1].codes.seqs;
     LW_TRY(begin_side(run, side, err));
-    LW_TRY(run->backend->pair_ends(lane->context, &side->codes.seqs, &lane->side[1].codes.seqs, side->hits,
-                                   err));
+    if (run->free_ends) {
+        LW_TRY(lw_overlap_pad(&run->scoring, queries, targets, -1, &lane->padded, err));
+        targets = &lane->padded.seqs;
+    }
+    LW_TRY(run->backend->pair_ends(lane->context, queries, targets, side->hits, err));
     for (int64_t i = 0; i < n; i++) {
+        lw_hit *hit = &side->read[i].primary;
         side->read[i] = (placed){.primary = side->hits[i], .primary_task = -1};
-        if (side->hits[i].target < 0)
+        if (hit->target < 0)
             continue;
+        if (run->scores_only) {
+            if (run->free_ends && hit->score == 0) /* the smallest end: wholly beside the target */
+                hit->target = -1;
+            else if (run->free_ends)
+                lw_overlap_ends(hit, queries->len[i], lane->side[1].codes.seqs.len[i]);
+            continue;
+        }
         side->read[i].primary_task = side->n_tasks;
         LW_TRY(add_task(run, side, i, &side->hits[i], err));
     }
     LW_TRY(reserve(&side->path, &side->path_capacity, side->n_tasks, sizeof *side->path, err));
     if (side->n_tasks > 0)
-        LW_TRY(run->backend->trace(lane->context, &side->codes.seqs, &lane->side[1].codes.seqs, side->n_tasks,
-                                   side->task, side->path, &side->cigars, err));
+        LW_TRY(run->backend->trace(lane->context, queries, targets, side->n_tasks, side->task, side->path,
+                                   &side->cigars, err));
+    if (run->free_ends)
+        trim_all(lane, side);
     return format_batch(lane, batch, n, err);
 }
 

@@ -6,6 +6,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
+#include "align/overlap.h"
 #include "common/device.h"
 #include "common/fail.h"
 
@@ -94,6 +95,61 @@ static bool protein_matrix(const char *name)
     return strncasecmp(name, "BLOSUM", 6) == 0 || strncasecmp(name, "PAM", 3) == 0;
 }
 
+/* 0 for a letter against itself, -1 else; N and X equal nothing. */
+static lw_status edit_scoring(lw_scoring *out, lw_alphabet_type type, lw_error *err)
+{
+    if (type == LW_DNA)
+        return lw_scoring_dna(out, 0, 1, 0, 1, err);
+    LW_TRY(lw_scoring_matrix(out, "BLOSUM62", type, 0, 1, err));
+    for (int q = 0; q < out->n_letters; q++)
+        for (int t = 0; t < out->n_letters; t++)
+            out->score[q * LW_MAX_LETTERS + t] = q == t && out->letter[q] != 'X' ? 0 : -1;
+    out->max_score = 0;
+    out->min_score = -1;
+    return LW_OK;
+}
+
+/* EMBOSS's 10 for a gap's first letter and 0.5 for the others, in halves. */
+static lw_status emboss_scoring(lw_scoring *out, const lw_align_job *job, lw_alphabet_type type,
+                                lw_error *err)
+{
+    enum { OPEN = 2 * 10 - 1, EXTEND = 1 };
+    const char *matrix = job->matrix ? job->matrix : type == LW_DNA ? "NUC.4.4" : "BLOSUM62";
+    LW_TRY(lw_scoring_matrix(out, matrix, type, OPEN, EXTEND, err));
+    if (2 * out->max_score > LW_MAX_SCORE || 2 * out->min_score < -LW_MAX_SCORE)
+        return lw_fail(err, LW_E_RANGE, "%s: scores beyond %d cannot be doubled", matrix, LW_MAX_SCORE / 2);
+    for (int k = 0; k < LW_MAX_LETTERS * LW_MAX_LETTERS; k++)
+        out->score[k] = (int16_t)(2 * out->score[k]);
+    out->max_score *= 2;
+    out->min_score *= 2;
+    return job->preset == LW_PRESET_NEEDLE ? lw_overlap_scoring(out, err) : LW_OK;
+}
+
+static lw_status preset_scoring(lw_scoring *out, const lw_align_job *job, lw_alphabet_type type,
+                                lw_error *err)
+{
+    if (job->match != LW_PENALTY_DEFAULT || job->mismatch != LW_PENALTY_DEFAULT ||
+        job->gap_open != LW_PENALTY_DEFAULT || job->gap_extend != LW_PENALTY_DEFAULT ||
+        (job->matrix && job->preset == LW_PRESET_EDIT))
+        return lw_fail(err, LW_E_ARG, "--preset gives the scores: leave out %s",
+                       job->preset == LW_PRESET_EDIT ? "-A, -B, -O, -E and --matrix" : "-A, -B, -O and -E");
+    return job->preset == LW_PRESET_EDIT ? edit_scoring(out, type, err) : emboss_scoring(out, job, type, err);
+}
+
+lw_mode lw_choice_mode(const lw_align_job *job)
+{
+    switch (job->preset) {
+    case LW_PRESET_EDIT:
+        return LW_GLOBAL;
+    case LW_PRESET_WATER:
+        return LW_LOCAL;
+    case LW_PRESET_NEEDLE:
+        return LW_SEMIGLOBAL;
+    default:
+        return job->mode;
+    }
+}
+
 lw_status lw_choice_scoring(lw_scoring *out, const lw_align_job *job, lw_alphabet_type guess, lw_error *err)
 {
     lw_alphabet_type type = guess;
@@ -103,6 +159,8 @@ lw_status lw_choice_scoring(lw_scoring *out, const lw_align_job *job, lw_alphabe
         type = LW_PROTEIN;
     else if (job->matrix && strncasecmp(job->matrix, "NUC", 3) == 0)
         type = LW_DNA;
+    if (job->preset != LW_PRESET_NONE)
+        return preset_scoring(out, job, type, err);
     bool by_matrix = job->matrix || type == LW_PROTEIN;
     if (by_matrix && (job->match != LW_PENALTY_DEFAULT || job->mismatch != LW_PENALTY_DEFAULT))
         return lw_fail(err, LW_E_ARG, "-A and -B are for DNA without a matrix; here %s gives the scores",

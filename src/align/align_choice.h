@@ -29,6 +29,9 @@ int lw_choice_device(const lw_choice *choice, int lane);
  * LW_E_INPUT, LW_E_IO. */
 lw_status lw_choice_scoring(lw_scoring *out, const lw_align_job *job, lw_alphabet_type guess, lw_error *err);
 
+/* The mode that the backends run in: that of the job or of its preset. */
+lw_mode lw_choice_mode(const lw_align_job *job);
+
 /* Whether this file is a CRAM, or could be one for all that can be seen without taking bytes out of a pipe:
  * then the reference (of so many letters) is needed in a form that CRAM reads. */
 bool lw_may_be_cram(const char *path, int64_t reference_letters);

@@ -314,7 +314,7 @@ static lw_status open_output(files *f, lw_error *err)
 {
     const lw_align_job *job = f->job;
     if (job->format == LW_FORMAT_PAF || job->format == LW_FORMAT_TSV)
-        return lw_textout_open(&f->sink, job->format, f->output, !job->drop_unmapped, err);
+        return lw_textout_open(&f->sink, job->format, f->output, !job->drop_unmapped, job->preset, err);
     struct sam_hdr_t **header = NULL;
     const char **path = NULL;
     lw_samout_options o = {.format = job->format,
@@ -400,7 +400,9 @@ static lw_status check_job(const lw_align_job *job, lw_error *err)
                        job->insert_high);
     if (job->secondary < 0 || job->secondary > LW_MAX_SECONDARY)
         return lw_fail(err, LW_E_ARG, "-N: %d is outside 0 to %d", job->secondary, LW_MAX_SECONDARY);
-    if (job->mode == LW_LOCAL && job->min_score != INT32_MIN && job->min_score < 1)
+    if ((unsigned)job->preset > LW_PRESET_NEEDLE)
+        return lw_fail(err, LW_E_ARG, "unknown preset %d", (int)job->preset);
+    if (lw_choice_mode(job) == LW_LOCAL && job->min_score != INT32_MIN && job->min_score < 1)
         return lw_fail(err, LW_E_ARG, "--min-score: %d: a local alignment scores at least 1", job->min_score);
     if (job->strands > LW_BOTH_STRANDS)
         return lw_fail(err, LW_E_ARG, "unknown strands %u", job->strands);
@@ -420,8 +422,10 @@ static void begin(files *f, const lw_align_job *job, const lw_host *host, lw_run
     pthread_mutex_init(&f->lock, NULL);
     f->run.kind = kind;
     f->run.host = &f->host.host;
-    f->run.mode = job->mode;
-    f->run.min_score = job->mode == LW_LOCAL && job->min_score < 1 ? 1 : job->min_score;
+    f->run.mode = lw_choice_mode(job);
+    f->run.free_ends = job->preset == LW_PRESET_NEEDLE;
+    f->run.scores_only = job->scores_only;
+    f->run.min_score = f->run.mode == LW_LOCAL && job->min_score < 1 ? 1 : job->min_score;
     f->run.n_hits = 1 + job->secondary;
     f->run.n_ties = kind == LW_RUN_MATES || kind == LW_RUN_INTERLEAVED ? LW_MAX_TIES : 0;
     f->run.insert = (lw_insert_range){job->insert_low, job->insert_high};
@@ -466,6 +470,10 @@ lw_status lw_align_files(const lw_align_job *job, const lw_host *host, lw_align_
     lw_status status;
     begin(&f, job, host, job->mates ? LW_RUN_MATES : job->interleaved ? LW_RUN_INTERLEAVED : LW_RUN_READS);
     LW_TRY_END(check_job(job, err));
+    if (job->preset != LW_PRESET_NONE || job->scores_only) {
+        status = lw_fail(err, LW_E_ARG, "presets and scores alone are for pairs");
+        goto end;
+    }
     if (job->mates && (job->interleaved || job->n_reads != 1)) {
         status = lw_fail(err, LW_E_ARG, "-2 goes with exactly one file of first reads, and not with -p");
         goto end;
@@ -618,6 +626,10 @@ lw_status lw_align_pair_files(const lw_align_job *job, const lw_host *host, lw_a
     }
     if (job->format == LW_FORMAT_BAM || job->format == LW_FORMAT_CRAM) {
         status = lw_fail(err, LW_E_ARG, "pairs writes tsv, paf or sam");
+        goto end;
+    }
+    if (job->scores_only && job->format != LW_FORMAT_TSV) {
+        status = lw_fail(err, LW_E_ARG, "--scores-only writes tsv: the other formats hold paths");
         goto end;
     }
     LW_TRY_END(choose_backend(&f, job->backend ? job->backend : "auto", err));

@@ -32,6 +32,8 @@ typedef struct lw_align_run {
     int32_t min_score;
     int n_hits, n_ties; /* as lw_align_setup */
     lw_insert_range insert;
+    bool free_ends;   /* of both sequences, by overlap.h */
+    bool scores_only; /* no paths */
     bool split_matches;
     bool drop_unmapped;
     bool sam_records; /* SAM, BAM or CRAM: names of at most LW_BAM_NAME_MAX letters, one for both mates */

@@ -24,6 +24,7 @@ typedef struct lw_alignment {
     uint8_t mapq;
     const uint32_t *cigar; /* M I D, or = X I D with --eqx; no clips */
     int32_t n_cigar;
+    bool ends_only; /* the path and with it the starts are not known */
     lw_path_counts counts;
 } lw_alignment;
 

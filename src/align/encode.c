@@ -50,7 +50,7 @@ lw_status lw_illegal_letter(const lw_scoring *scoring, const char *where, char l
                    c == '-' || c == '.' ? ": remove the gaps of aligned sequences first" : "");
 }
 
-static lw_status reserve(lw_encoded *out, int64_t n, int64_t letters, lw_error *err)
+lw_status lw_encoded_reserve(lw_encoded *out, int64_t n, int64_t letters, lw_error *err)
 {
     if (letters > out->codes_capacity) {
         free(out->codes);
@@ -77,7 +77,7 @@ static lw_status reserve(lw_encoded *out, int64_t n, int64_t letters, lw_error *
 lw_status lw_encode_batch(const lw_scoring *scoring, const lw_seqio *reader, const lw_read_batch *batch,
                           lw_encoded *out, lw_substitutions *counts, lw_error *err)
 {
-    LW_TRY(reserve(out, batch->n, batch->letters, err));
+    LW_TRY(lw_encoded_reserve(out, batch->n, batch->letters, err));
     int64_t at = 0;
     for (int64_t i = 0; i < batch->n; i++) {
         const char *text = lw_read_seq(batch, i);
@@ -97,7 +97,7 @@ lw_status lw_encode_batch(const lw_scoring *scoring, const lw_seqio *reader, con
 lw_status lw_encode_refs(const lw_scoring *scoring, const lw_refs *refs, lw_encoded *out,
                          lw_substitutions *counts, lw_error *err)
 {
-    LW_TRY(reserve(out, refs->n, refs->total, err));
+    LW_TRY(lw_encoded_reserve(out, refs->n, refs->total, err));
     int64_t at = 0;
     for (int64_t i = 0; i < refs->n; i++) {
         const char *text = refs->letters + refs->start[i];

@@ -41,6 +41,8 @@ lw_status lw_encode_batch(const lw_scoring *scoring, const lw_seqio *reader, con
                           lw_encoded *out, lw_substitutions *counts, lw_error *err);
 lw_status lw_encode_refs(const lw_scoring *scoring, const lw_refs *refs, lw_encoded *out,
                          lw_substitutions *counts, lw_error *err);
+/* Room for n sequences of so many letters in all; their starts, lengths and codes are to be filled in. */
+lw_status lw_encoded_reserve(lw_encoded *out, int64_t n, int64_t letters, lw_error *err);
 void lw_encoded_free(lw_encoded *encoded);
 
 /* One warning for the whole run, "letters without a column in the matrix counted as X: U 3, O 1"; nothing if

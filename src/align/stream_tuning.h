@@ -25,4 +25,9 @@
 /* Most secondary placements of a read that can be asked for. */
 #define LW_MAX_SECONDARY 1000
 
+/* All against all: pairs in one call of a backend, and their letters; 262,144 pairs keep a GPU busy and take
+ * some 20 MB, their letters at most a quarter of a gigabyte. */
+#define LW_ALL_BLOCK_PAIRS 262144
+#define LW_ALL_BLOCK_LETTERS (INT64_C(1) << 28)
+
 #endif

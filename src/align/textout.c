@@ -10,6 +10,7 @@ typedef struct textout {
     lw_sink sink;
     lw_outfile *file;
     bool unmapped;
+    lw_preset preset;
 } textout;
 
 void lw_chunk_free(lw_chunk *chunk)
@@ -29,6 +30,8 @@ static void on_read(const lw_aligned_read *read, const lw_alignment *a, int32_t 
     int32_t len = read->batch->read[read->index].len;
     *start = a->reverse ? len - a->qend : a->qstart;
     *end = a->reverse ? len - a->qstart : a->qend;
+    if (a->ends_only)
+        *(a->reverse ? end : start) = -1;
 }
 
 static int put_text(kstring_t *s, const char *text)
@@ -39,6 +42,21 @@ static int put_text(kstring_t *s, const char *text)
 static int put_number(kstring_t *s, int64_t value)
 {
     return kputll(value, s) < 0 || kputc('\t', s) < 0;
+}
+
+/* In the units of the preset: a distance, or halves as EMBOSS writes them. */
+static int put_score(kstring_t *s, lw_preset preset, int64_t score)
+{
+    switch (preset) {
+    case LW_PRESET_EDIT:
+        return put_number(s, -score);
+    case LW_PRESET_WATER:
+    case LW_PRESET_NEEDLE:
+        return ksprintf(s, "%s%lld.%c\t", score < 0 ? "-" : "", llabs((long long)score) / 2,
+                        score % 2 ? '5' : '0') < 0;
+    default:
+        return put_number(s, score);
+    }
 }
 
 static lw_status format_tsv(const lw_sink *sink, lw_chunk *chunk, const lw_aligned_read *read, lw_error *err)
@@ -53,16 +71,17 @@ static lw_status format_tsv(const lw_sink *sink, lw_chunk *chunk, const lw_align
         bad |= kputsn(read->name, read->name_len, s) < 0 || kputc('\t', s) < 0;
         if (a->target < 0) {
             bad |= put_text(s, read->pair_target ? read->pair_target : "*");
-            bad |= kputs("*\t0\t-1\t-1\t-1\t-1\t*\t-1\t0\n", s) < 0;
+            bad |= put_text(s, "*") || put_score(s, self->preset, 0);
+            bad |= kputs("-1\t-1\t-1\t-1\t*\t-1\t0\n", s) < 0;
             continue;
         }
         int32_t start, end;
         on_read(read, a, &start, &end);
         bad |= put_text(s, a->target_name) || put_text(s, a->reverse ? "-" : "+");
-        bad |= put_number(s, a->score) || put_number(s, start) || put_number(s, end);
+        bad |= put_score(s, self->preset, a->score) || put_number(s, start) || put_number(s, end);
         bad |= put_number(s, a->tstart) || put_number(s, a->tend);
         bad |= lw_path_text(a->cigar, a->n_cigar, s) || kputc('\t', s) < 0;
-        bad |= put_number(s, a->counts.nm) || kputw(a->mapq, s) < 0 || kputc('\n', s) < 0;
+        bad |= put_number(s, a->ends_only ? -1 : a->counts.nm) || kputw(a->mapq, s) < 0 || kputc('\n', s) < 0;
     }
     return bad ? lw_fail_memory(err, s->l) : LW_OK;
 }
@@ -112,7 +131,7 @@ static lw_status close_text(lw_sink *sink, lw_status so_far, lw_error *err)
 }
 
 lw_status lw_textout_open(lw_sink **out, lw_align_format format, lw_outfile *file, bool unmapped,
-                          lw_error *err)
+                          lw_preset preset, lw_error *err)
 {
     static const char header[] =
         "#query\ttarget\tstrand\tscore\tqstart\tqend\ttstart\ttend\tcigar\tnm\tmapq\n";
@@ -125,7 +144,8 @@ lw_status lw_textout_open(lw_sink **out, lw_align_format format, lw_outfile *fil
                                .write = write_text,
                                .close = close_text},
                       .file = file,
-                      .unmapped = unmapped};
+                      .unmapped = unmapped,
+                      .preset = preset};
     *out = &self->sink;
     return LW_OK;
 }

@@ -15,6 +15,7 @@ static const cli_spec spec = {
         "records: FASTA, FASTQ, SAM, BAM or CRAM, plain or compressed, '-' for standard input.\n"
         "\n"
         "  lanewise pairs a.fa b.fa --mode global -o scores.tsv\n"
+        "  lanewise pairs a.fa b.fa --preset edit --all -o distances.npy\n"
         "\n"
         "Columns of the TSV: query, target, strand, score, start and end on the query, start and end on the\n"
         "target (0-based, end exclusive; -1 where there is no alignment), CIGAR, edit distance, MAPQ.\n",
@@ -31,8 +32,17 @@ int cmd_pairs(int argc, char **argv)
 {
     static const int formats[] = {LW_FORMAT_SAM, LW_FORMAT_PAF, LW_FORMAT_TSV};
     align_options o = align_options_unset;
-    int format = -1;
+    static const char *const preset_names[] = {"none", "edit", "water", "needle", NULL}; /* as lw_preset */
+    int format = -1, preset = LW_PRESET_NONE;
+    bool scores_only = false, every = false;
     const cli_option rows[] = {
+        {0, "preset", "NAME",
+         "edit: global edit distance; water, needle: EMBOSS's scores, gaps of 10 and 0.5, in its\n"
+         "units (--matrix in place of NUC.4.4 or BLOSUM62); each gives mode and scores",
+         CLI_CHOICE, &preset, 0, 0, preset_names},
+        {0, "all", NULL, "every sequence of A with every one of B: scores as a matrix, -o FILE.npy", CLI_FLAG,
+         &every, 0, 0, NULL},
+        {0, "scores-only", NULL, "no CIGARs and starts: faster (tsv)", CLI_FLAG, &scores_only, 0, 0, NULL},
         ALIGN_SCORING_ROWS(o),
         {0, "strand", "WHICH", "forward (default), reverse or both", CLI_CHOICE, &o.strand, 0, 0,
          align_strand_names},
@@ -52,6 +62,12 @@ int cmd_pairs(int argc, char **argv)
         return code;
     if (format >= 0)
         o.format = formats[format];
+    if (every && format >= 0)
+        return cli_usage_error(&run, "--all writes .npy: leave out --format");
+    if (preset != LW_PRESET_NONE && o.mode != LW_LOCAL)
+        return cli_usage_error(&run, "--preset gives the mode: leave out --mode");
+    if (every && (code = cli_writes_binary(&run, "npy")) != CLI_GO_ON)
+        return code;
     lw_align_job job;
     code = align_fill_job(&run, &o, LW_FORMAT_TSV, &job);
     if (code != CLI_GO_ON)
@@ -59,9 +75,12 @@ int cmd_pairs(int argc, char **argv)
     job.reads = run.inputs;
     job.n_reads = 1;
     job.mates = run.inputs[1];
+    job.preset = (lw_preset)preset;
+    job.scores_only = scores_only;
     lw_error err = {0};
     lw_align_summary summary = {0};
-    lw_status status = lw_align_pair_files(&job, &run.host, &summary, &err);
+    lw_status status = every ? lw_align_all_files(&job, &run.host, &summary, &err)
+                             : lw_align_pair_files(&job, &run.host, &summary, &err);
     if (status == LW_OK)
         align_report(&run, &summary, "pairs");
     return cli_end(&run, status, &err);
