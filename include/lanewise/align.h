@@ -67,6 +67,72 @@ typedef struct lw_seqs {
     const int32_t *len;   /* letters */
 } lw_seqs;
 
+/* ---- sequences in memory ------------------------------------------------------------------------ */
+
+/* Letters to codes: codes[i] for letters[i], n of them. Returns -1, or the position of the first letter
+ * outside the alphabet. */
+int64_t lw_scoring_encode(const lw_scoring *scoring, const char *letters, int64_t n, uint8_t *codes);
+
+/* How to align. All zero: local, forward strand, the fastest backend, all CPU threads. */
+typedef struct lw_aligner_options {
+    lw_mode mode;
+    unsigned strands;    /* lw_strands; 0: LW_FORWARD. Protein: LW_FORWARD only */
+    const char *backend; /* as --backend; NULL: "auto" */
+    int device;          /* CUDA ordinal, where `backend` names a CUDA one */
+    int threads;         /* CPU threads, 0: all */
+    const lw_host *host; /* borrowed while the aligner lives; may be NULL */
+} lw_aligner_options;
+
+/* A backend at work; one thread at a time. */
+typedef struct lw_aligner lw_aligner;
+
+/* Copies *scoring. options NULL: all zero. Sets *out on LW_OK only; end it with lw_aligner_close(). LW_E_ARG;
+ * LW_E_UNSUPPORTED: the backend cannot run here; LW_E_DEVICE; LW_E_NOMEM. */
+lw_status lw_aligner_open(lw_aligner **out, const lw_scoring *scoring, const lw_aligner_options *options,
+                          lw_error *err);
+void lw_aligner_close(lw_aligner *aligner); /* NULL is allowed */
+/* The name of the backend that works; it lives as long as the program. */
+const char *lw_aligner_backend(const lw_aligner *aligner);
+
+/* One pair's outcome. Coordinates are 0-based and half-open, on the sequences as aligned: with `reverse` on
+ * the query's reverse complement. */
+typedef struct lw_pair {
+    int32_t score;                      /* 0 unless aligned */
+    int32_t qstart, qend, tstart, tend; /* -1: not known, or not aligned */
+    bool aligned;                       /* false: local mode found no score above 0 */
+    bool reverse;
+    int64_t cigar;   /* index of the first operation in the array of all paths */
+    int32_t n_cigar; /* operations as in BAM: length << 4 | 0 for M, 1 for I (query letters), 2 for D */
+} lw_pair;
+
+/* Aligns query i with target i; queries->n == targets->n results go to pairs[], which is the caller's. Scores
+ * and ends only: starts are -1. Results do not depend on the backend or on the other pairs. On failure
+ * pairs[] is unspecified. LW_E_ARG: unequal numbers, a code or length out of range; LW_E_RANGE: the longest
+ * pair's score could leave 32 bits; LW_E_NOMEM, LW_E_DEVICE, LW_E_INTERRUPTED. */
+lw_status lw_aligner_scores(lw_aligner *aligner, const lw_seqs *queries, const lw_seqs *targets,
+                            lw_pair *pairs, lw_error *err);
+
+/* The same with paths. *cigars, set on LW_OK only, holds all of them and is the caller's: release it with
+ * free(). */
+lw_status lw_aligner_paths(lw_aligner *aligner, const lw_seqs *queries, const lw_seqs *targets,
+                           lw_pair *pairs, uint32_t **cigars, lw_error *err);
+
+/* Where a read lies: letters start .. end - 1 of a target. */
+typedef struct lw_placement {
+    int64_t read, target; /* indices, 0-based */
+    int32_t start, end;
+    int32_t
+        score; /* of its alignment there: where that is the highest, its end stays; INT32_MIN: not known */
+} lw_placement;
+
+/* Aligns n placed reads again, each to its target from `pad` letters before its place to `pad` letters behind
+ * it (1 .. LW_REALIGN_MOST_PAD), more where the alignment touches the edge (docs/semantics.md). The aligner's
+ * mode is LW_SEMIGLOBAL and its strand LW_FORWARD. pairs[] and *cigars as above. */
+enum { LW_REALIGN_MOST_PAD = 1000000 };
+lw_status lw_aligner_realign(lw_aligner *aligner, const lw_seqs *reads, const lw_seqs *targets, int pad,
+                             int64_t n, const lw_placement *places, lw_pair *pairs, uint32_t **cigars,
+                             lw_error *err);
+
 /* ---- whole files -------------------------------------------------------------------------------- */
 
 typedef enum lw_align_format {
@@ -166,8 +232,6 @@ lw_status lw_align_all_files(const lw_align_job *job, const lw_host *host, lw_al
                              lw_error *err);
 
 /* ---- placed reads again --------------------------------------------------------------------------- */
-
-enum { LW_REALIGN_MOST_PAD = 1000000 };
 
 /* What to realign. Start from lw_realign_job_init(). */
 typedef struct lw_realign_job {
