@@ -25,7 +25,7 @@ if [ -n "$cli" ]; then
     breaches=$((breaches + 1))
 fi
 law 'architecture knowledge lives in src/common' \
-    '__CUDA_ARCH__|\basm( |\()|__v(i|add|max|min|ib|cmp|sub)[a-z0-9_]*\(|__dp[24]a|__shfl|__(ballot|any|all)_sync|__reduce_[a-z]+_sync|_mm(256|512)?_[a-z0-9]+_|\bv(ld|st|add|max)1?q_[a-z0-9]+\(|immintrin|arm_neon|simde/|cudaDevAttrComputeCapability' \
+    '__CUDA_ARCH__|\basm( |\()|__v(i|add|max|min|ib|cmp|sub)[a-z0-9_]*\(|__dp[24]a|__shfl|__(ballot|any|all)_sync|__reduce_[a-z]+_sync|_mm(256|512)?_[a-z0-9]+_|\b_tile_[a-z]+\(|\bv(ld|st|add|max)1?q_[a-z0-9]+\(|immintrin|arm_neon|simde/|cudaDevAttrComputeCapability' \
     src/align src/paths src/infer src/cli
 law 'no __activemask in product code' '__activemask' src
 law 'the library never prints and never exits' '\b(exit|abort|_exit)\(|(^|[^a-z_])v?printf\(|printf\(std(out|err)|\bputs\(|\bputchar\(|\bf?put[sc]\(.*std(out|err)|\bperror\(' src/align src/paths src/infer src/common

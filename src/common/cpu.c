@@ -6,7 +6,26 @@
 
 #include "common/fail.h"
 
-static const char *const names[LW_ISA_COUNT] = {"avx512vnni", "avx512bw", "avx2", "sse41", "neon", "plain"};
+#if defined(__x86_64__) && defined(__linux__) && defined(LW_HAVE_AMX)
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Tiles are 8 KiB of state per thread that a process has to ask Linux for. */
+static int tiles_granted(void)
+{
+    enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };
+    return __builtin_cpu_supports("amx-int8") && __builtin_cpu_supports("amx-tile") &&
+           syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
+}
+#else
+static int tiles_granted(void)
+{
+    return 0;
+}
+#endif
+
+static const char *const names[LW_ISA_COUNT] = {"amx",   "avx512vnni", "avx512bw", "avx2",
+                                                "sse41", "neon",       "plain"};
 
 const char *lw_isa_name(lw_isa isa)
 {
@@ -22,7 +41,7 @@ static unsigned detected(void)
     if (__builtin_cpu_supports("avx512bw"))
         set |= 1u << LW_ISA_AVX512BW;
     if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vnni"))
-        set |= 1u << LW_ISA_AVX512VNNI;
+        set |= 1u << LW_ISA_AVX512VNNI | (tiles_granted() ? 1u << LW_ISA_AMX : 0);
     if (__builtin_cpu_supports("avx2") &&
         __builtin_cpu_supports("fma")) /* all from AMD and Intel have both */
         set |= 1u << LW_ISA_AVX2;
@@ -44,12 +63,15 @@ lw_status lw_isa_usable(unsigned *set, lw_error *err)
         while (isa < LW_ISA_PLAIN && !(strlen(names[isa]) == n && strncmp(names[isa], text, n) == 0))
             isa++;
         if (isa == LW_ISA_PLAIN)
-            return lw_fail(err, LW_E_ARG,
-                           "LANEWISE_DISABLE: '%.*s' is not one of avx512vnni, avx512bw, avx2, sse41, neon",
-                           (int)n, text);
+            return lw_fail(
+                err, LW_E_ARG,
+                "LANEWISE_DISABLE: '%.*s' is not one of amx, avx512vnni, avx512bw, avx2, sse41, neon", (int)n,
+                text);
         *set &= ~(1u << isa);
         if (isa == LW_ISA_AVX512BW)
             *set &= ~(1u << LW_ISA_AVX512VNNI);
+        if (isa == LW_ISA_AVX512BW || isa == LW_ISA_AVX512VNNI)
+            *set &= ~(1u << LW_ISA_AMX);
         text += n + (text[n] == ',');
     }
     return LW_OK;

@@ -39,9 +39,9 @@ lw_status lw_network_set_input(lw_network *n, int i, const lw_array *array, lw_e
         lw_tensor_release(t);
         return lw_fail(err, LW_E_ARG, "input '%s' has no data", lw_network_input(n, i));
     }
-    if (t->count)
+    lw_status status = lw_network_check_input(n, i, t, err); /* before data of another type is read */
+    if (status == LW_OK && t->count)
         memcpy(t->data, array->data, (size_t)t->count * (size_t)lw_dtype_size(t->dtype));
-    lw_status status = lw_network_check_input(n, i, t, err);
     if (status == LW_OK && !n->in)
         n->in = calloc((size_t)n->model->n_inputs, sizeof(lw_tensor *));
     if (status == LW_OK && !n->in)

@@ -14,7 +14,8 @@
 #include "infer/infer_cpu_kernels.h"
 #include "infer/infer_tuning.h"
 
-static lw_status choose_kernels(const lw_infer_cpu_kernels **out, lw_error *err)
+static lw_status choose_kernels(const lw_infer_cpu_kernels **out, const lw_infer_cpu_tiles **tiles,
+                                lw_error *err)
 {
     static const lw_infer_cpu_kernels *const kernels[LW_ISA_COUNT] = {
 #if defined(__x86_64__)
@@ -33,6 +34,11 @@ static lw_status choose_kernels(const lw_infer_cpu_kernels **out, lw_error *err)
     for (int isa = LW_ISA_PLAIN - 1; isa >= 0; isa--)
         if (kernels[isa] && (usable >> isa & 1))
             *out = kernels[isa];
+    *tiles = NULL;
+#if defined(LW_HAVE_AMX)
+    if (usable >> LW_ISA_AMX & 1) /* which has AVX-512 VNNI beside it */
+        *tiles = &lw_infer_tiles_amx;
+#endif
     return LW_OK;
 }
 
@@ -50,20 +56,23 @@ typedef struct packed_b {
 typedef struct product_job {
     const lw_gemm *g;
     const lw_infer_cpu_kernels *kernels;
-    int64_t steps;      /* of the depth */
-    int64_t panels;     /* of B */
-    int64_t panel_size; /* bytes */
-    int64_t group;      /* panels of a task */
-    int64_t block_rows; /* rows of A whose sums are kept until they are whole */
-    int32_t *a;         /* tiles of A */
-    int32_t *row_sum;   /* of A as stored */
-    const packed_b *b;  /* NULL: each task packs its own panels */
-    int8_t **scratch;   /* of each worker: a group of panels, then its column sums, then sums of a block */
+    const lw_infer_cpu_tiles *tiles; /* NULL: the kernels multiply */
+    int64_t steps;                   /* of the depth */
+    int64_t panel_steps;             /* of a panel */
+    int64_t a_row, ld;               /* int32 from row to row of A for tiles, and of a block's sums */
+    int64_t panels;                  /* of B */
+    int64_t panel_size;              /* bytes */
+    int64_t group;                   /* panels of a task */
+    int64_t block_rows;              /* rows of A whose sums are kept until they are whole */
+    int32_t *a;                      /* tiles of A */
+    int32_t *row_sum;                /* of A as stored */
+    const packed_b *b;               /* NULL: each task packs its own panels */
+    int8_t **scratch; /* of each worker: a group of panels, then its column sums, then sums of a block */
     size_t scratch_panels, scratch_sums;
 } product_job;
 
 static void pack_panel(const lw_infer_cpu_kernels *kernels, const lw_gemm *g, int64_t panel, int64_t steps,
-                       int8_t *to, int32_t *sum)
+                       int64_t panel_steps, int8_t *to, int32_t *sum)
 {
     int64_t first = panel * kernels->columns;
     int columns = g->n - first < kernels->columns ? (int)(g->n - first) : kernels->columns;
@@ -72,6 +81,8 @@ static void pack_panel(const lw_infer_cpu_kernels *kernels, const lw_gemm *g, in
                                  to);
     else
         kernels->pack((const uint8_t *)g->b + first, g->b_signed, g->ldb, g->k, columns, to);
+    int step = kernels->columns * kernels->depth;
+    memset(to + steps * step, 0, (size_t)((panel_steps - steps) * step));
     kernels->column_sums(to, steps, sum);
 }
 
@@ -96,20 +107,28 @@ static lw_status product_task(void *arg, int64_t task, int worker, lw_error *err
         int8_t *packed = job->scratch[worker];
         int32_t *sum = (int32_t *)(void *)(packed + job->scratch_panels);
         for (int64_t p = 0; p < panels; p++)
-            pack_panel(kernels, g, first + p, job->steps, packed + p * job->panel_size, sum + p * wide);
+            pack_panel(kernels, g, first + p, job->steps, job->panel_steps, packed + p * job->panel_size,
+                       sum + p * wide);
         panel = packed;
         column_sum = sum;
     }
     /* one tile of rows reads every panel once, from one end to the other */
-    int64_t ld = job->group * wide,
-            depth = g->m <= LW_CPU_GEMM_ROWS ? job->steps : LW_CPU_GEMM_DEPTH / kernels->depth;
+    int64_t ld = job->ld, whole = job->tiles ? job->panel_steps : job->steps,
+            depth = job->tiles                 ? LW_CPU_TILE_DEPTH / kernels->depth
+                    : g->m <= LW_CPU_GEMM_ROWS ? job->steps
+                                               : LW_CPU_GEMM_DEPTH / kernels->depth;
+    if (job->tiles)
+        job->tiles->begin();
     for (int64_t top = 0; top < g->m; top += job->block_rows) {
         int64_t rows = g->m - top < job->block_rows ? g->m - top : job->block_rows;
-        for (int64_t s = 0; s == 0 || s<job->steps; s += depth> 0 ? depth : 1) {
-            int64_t steps = job->steps - s < depth ? job->steps - s : depth;
+        for (int64_t s = 0; s == 0 || s<whole; s += depth> 0 ? depth : 1) {
+            int64_t steps = whole - s < depth ? whole - s : depth;
             for (int64_t p = 0; p < panels; p++) {
                 const int8_t *b = panel + p * job->panel_size + s * wide * kernels->depth;
-                for (int64_t i = 0; i < rows; i += LW_CPU_GEMM_ROWS) {
+                for (int64_t i = 0; job->tiles && i < rows; i += LW_CPU_TILE_ROWS)
+                    job->tiles->multiply(job->a + (top + i) * job->a_row + s, job->a_row, steps, b, s > 0,
+                                         block + i * ld + p * wide, ld);
+                for (int64_t i = 0; !job->tiles && i < rows; i += LW_CPU_GEMM_ROWS) {
                     int here = rows - i < LW_CPU_GEMM_ROWS ? (int)(rows - i) : LW_CPU_GEMM_ROWS;
                     kernels->multiply(here, job->a + (top + i) * job->steps + s * here, steps, b, s > 0,
                                       block + i * ld + p * wide, ld);
@@ -129,6 +148,8 @@ static lw_status product_task(void *arg, int64_t task, int worker, lw_error *err
                               .b_shift = g->b_signed ? 0 : -128};
         kernels->finish(g, &tile);
     }
+    if (job->tiles)
+        job->tiles->end();
     return LW_OK;
 }
 
@@ -137,6 +158,13 @@ static lw_status pack_a_task(void *arg, int64_t task, int worker, lw_error *err)
     (void)worker, (void)err;
     const product_job *job = arg;
     const lw_gemm *g = job->g;
+    if (job->tiles) {
+        int64_t top = task * LW_CPU_TILE_ROWS;
+        int here = g->m - top < LW_CPU_TILE_ROWS ? (int)(g->m - top) : LW_CPU_TILE_ROWS;
+        job->tiles->pack_a((const uint8_t *)g->a + top * g->lda, g->a_signed, g->lda, g->k, job->a_row, here,
+                           job->a + top * job->a_row, job->row_sum + top);
+        return LW_OK;
+    }
     int64_t i = task * LW_CPU_GEMM_ROWS;
     int rows = g->m - i < LW_CPU_GEMM_ROWS ? (int)(g->m - i) : LW_CPU_GEMM_ROWS;
     job->kernels->pack_a((const uint8_t *)g->a + i * g->lda, g->a_signed, g->lda, g->k, rows,
@@ -155,7 +183,7 @@ static void release_packed(void *data)
 typedef struct pack_job {
     const lw_gemm *g;
     packed_b *b;
-    int64_t steps;
+    int64_t steps, panel_steps;
 } pack_job;
 
 static lw_status pack_b_task(void *arg, int64_t task, int worker, lw_error *err)
@@ -163,7 +191,7 @@ static lw_status pack_b_task(void *arg, int64_t task, int worker, lw_error *err)
     (void)worker, (void)err;
     const pack_job *job = arg;
     packed_b *b = job->b;
-    pack_panel(b->kernels, job->g, task, job->steps, b->data + task * b->panel_size,
+    pack_panel(b->kernels, job->g, task, job->steps, job->panel_steps, b->data + task * b->panel_size,
                b->sum + task * b->kernels->columns);
     return LW_OK;
 }
@@ -179,14 +207,18 @@ static void set_kernels(product_job *job, const lw_infer_cpu_kernels *kernels)
     job->kernels = kernels;
     job->steps = (g->k + kernels->depth - 1) / kernels->depth;
     job->panels = (g->n + kernels->columns - 1) / kernels->columns;
-    job->panel_size = (int64_t)rounded((size_t)(job->steps * kernels->depth * kernels->columns));
+    int together = kernels->steps_together;
+    job->panel_steps = (job->steps + together - 1) / together * together;
+    job->panel_size = (int64_t)rounded((size_t)(job->panel_steps * kernels->depth * kernels->columns));
 }
 
 static lw_status product_of(product_job *job, const lw_gemm *g, lw_error *err)
 {
     const lw_infer_cpu_kernels *kernels;
     *job = (product_job){.g = g};
-    LW_TRY(choose_kernels(&kernels, err));
+    LW_TRY(choose_kernels(&kernels, &job->tiles, err));
+    if (g->m < LW_CPU_TILE_LEAST_ROWS)
+        job->tiles = NULL;
     set_kernels(job, kernels);
     return LW_OK;
 }
@@ -262,7 +294,7 @@ static void use_kept_b(lw_pool *pool, product_job *job)
         set_kernels(job, base);
         return;
     }
-    pack_job pack = {g, b, job->steps};
+    pack_job pack = {g, b, job->steps, job->panel_steps};
     lw_pool_for(pool, b->panels, pack_b_task, &pack, NULL); /* its tasks cannot fail */
     keep->data = b;
     keep->release = release_packed;
@@ -284,12 +316,18 @@ static lw_status cpu_gemm(lw_pool *pool, const lw_gemm *g, lw_error *err)
     job.group = g->m < LW_CPU_GEMM_ROWS_MANY ? LW_CPU_GEMM_PANELS_FEW : LW_CPU_GEMM_PANELS_MANY;
     while (job.group > 1 && job.panels < 4 * job.group * workers)
         job.group /= 2;
-    job.block_rows = g->m < LW_CPU_GEMM_BLOCK_ROWS ? g->m : LW_CPU_GEMM_BLOCK_ROWS;
+    /* of A, of a tile and of what is kept of them */
+    int tile_rows = job.tiles ? LW_CPU_TILE_ROWS : LW_CPU_GEMM_ROWS;
+    int64_t tiles = (g->m + tile_rows - 1) / tile_rows, whole_rows = job.tiles ? tiles * tile_rows : g->m;
+    job.block_rows = whole_rows < LW_CPU_GEMM_BLOCK_ROWS ? whole_rows : LW_CPU_GEMM_BLOCK_ROWS;
+    /* rows a power of two apart would share one set of the first-level cache */
+    job.a_row = job.panel_steps + LW_CPU_TILE_STEPS;
+    job.ld = job.group * wide + (job.tiles ? LW_CPU_TILE_STEPS : 0);
     job.scratch_panels = job.b ? 0 : rounded((size_t)(job.group * job.panel_size));
     job.scratch_sums = job.b ? 0 : rounded((size_t)(job.group * wide) * sizeof(int32_t));
-    size_t scratch = job.scratch_panels + job.scratch_sums +
-                     rounded((size_t)(job.block_rows * job.group * wide) * sizeof(int32_t));
-    job.a = malloc((size_t)(g->m * job.steps + 1) * sizeof *job.a);
+    size_t scratch =
+        job.scratch_panels + job.scratch_sums + rounded((size_t)(job.block_rows * job.ld) * sizeof(int32_t));
+    job.a = malloc((size_t)(whole_rows * (job.tiles ? job.a_row : job.steps) + 1) * sizeof *job.a);
     job.row_sum = malloc((size_t)g->m * sizeof *job.row_sum);
     job.scratch = calloc((size_t)workers, sizeof *job.scratch);
     bool complete = job.a && job.row_sum && job.scratch;
@@ -298,7 +336,6 @@ static lw_status cpu_gemm(lw_pool *pool, const lw_gemm *g, lw_error *err)
         complete = job.scratch[w] != NULL;
     }
     if (complete) {
-        int64_t tiles = (g->m + LW_CPU_GEMM_ROWS - 1) / LW_CPU_GEMM_ROWS;
         status = lw_pool_for(tiles < 16 ? NULL : pool, tiles, pack_a_task, &job, err);
         if (status == LW_OK)
             status = lw_pool_for(pool, (job.panels + job.group - 1) / job.group, product_task, &job, err);
@@ -476,7 +513,7 @@ static lw_status cpu_layer_norm(lw_pool *pool, int64_t rows, int64_t n, const fl
 
 const lw_infer_backend lw_infer_cpu = {
     .base = {.name = "cpu",
-             .what = "AVX-512 VNNI, else vectors of 16-bit pairs; all threads",
+             .what = "AMX, AVX-512 VNNI, else vectors of 16-bit pairs; all threads",
              .usable = lw_backend_always,
              .rank = lw_backend_rank_cpu},
     .gemm = cpu_gemm,

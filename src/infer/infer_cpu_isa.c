@@ -245,6 +245,7 @@ static void finish(const lw_gemm *g, const lw_infer_tile *t)
 const lw_infer_cpu_kernels ISA_TABLE(LW_ISA_NAME) = {.columns = COLUMNS,
                                                      .depth = LW_DOT_DEPTH,
                                                      .a_unsigned = LW_DOT_A_UNSIGNED,
+                                                     .steps_together = LW_CPU_STEPS_TOGETHER,
                                                      .pack = pack,
                                                      .pack_transposed = pack_transposed,
                                                      .pack_a = pack_a,

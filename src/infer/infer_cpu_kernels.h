@@ -26,7 +26,8 @@ typedef struct lw_infer_tile {
 typedef struct lw_infer_cpu_kernels {
     int columns; /* of a panel */
     int depth;
-    bool a_unsigned; /* A is stored as unsigned bytes */
+    bool a_unsigned;    /* A is stored as unsigned bytes */
+    int steps_together; /* panels are filled up with zeros to a multiple of so many steps */
     /* Packs k rows and `columns` columns of b (the panel's first ones that exist), b[row * ldb + column]. */
     void (*pack)(const uint8_t *b, bool is_signed, int64_t ldb, int64_t k, int columns, int8_t *panel);
     /* The same from transposed storage, b[column * ldb + row]. */
@@ -49,6 +50,20 @@ typedef struct lw_infer_cpu_kernels {
                       int64_t columns);
 } lw_infer_cpu_kernels;
 
+/* Matrix tiles, which take the place of pack_a() and multiply() where there are many rows: tiles of A are
+ * LW_CPU_TILE_ROWS rows, those that are missing 0, each with `steps` steps one after the other. */
+typedef struct lw_infer_cpu_tiles {
+    void (*pack_a)(const uint8_t *a, bool is_signed, int64_t lda, int64_t k, int64_t steps, int rows,
+                   int32_t *tile, int32_t *row_sum);
+    /* Around a thread's calls of multiply(). */
+    void (*begin)(void);
+    void (*end)(void);
+    /* a: rows lda int32 apart; steps: a multiple of LW_CPU_TILE_STEPS. */
+    void (*multiply)(const int32_t *a, int64_t lda, int64_t steps, const int8_t *panel, bool add, int32_t *c,
+                     int64_t ldc);
+} lw_infer_cpu_tiles;
+
+extern const lw_infer_cpu_tiles lw_infer_tiles_amx;
 extern const lw_infer_cpu_kernels lw_infer_kernels_plain, lw_infer_kernels_sse41, lw_infer_kernels_avx2,
     lw_infer_kernels_avx512bw, lw_infer_kernels_avx512vnni, lw_infer_kernels_neon,
     lw_infer_kernels_avx2_narrow;

@@ -17,10 +17,11 @@ Test(cpu, disable)
     cr_expect_eq(some, all);
     setenv("LANEWISE_DISABLE", "avx512bw,sse41", 1);
     cr_expect_eq(lw_isa_usable(&some, &err), LW_OK);
-    cr_expect_eq(some, all & ~(1u << LW_ISA_AVX512VNNI | 1u << LW_ISA_AVX512BW | 1u << LW_ISA_SSE41));
+    cr_expect_eq(some, all & ~(1u << LW_ISA_AMX | 1u << LW_ISA_AVX512VNNI | 1u << LW_ISA_AVX512BW |
+                               1u << LW_ISA_SSE41));
     setenv("LANEWISE_DISABLE", "avx512vnni", 1);
     cr_expect_eq(lw_isa_usable(&some, &err), LW_OK);
-    cr_expect_eq(some, all & ~(1u << LW_ISA_AVX512VNNI));
+    cr_expect_eq(some, all & ~(1u << LW_ISA_AMX | 1u << LW_ISA_AVX512VNNI));
     setenv("LANEWISE_DISABLE", "avx512bw,avx2,sse41,neon", 1);
     cr_expect_eq(lw_isa_usable(&some, &err), LW_OK);
     cr_expect_eq(some, 1u << LW_ISA_PLAIN);

@@ -90,8 +90,8 @@ static void free_result(operands *o)
 static void each_backend(void (*check)(const lw_infer_backend *backend, const char *name, void *arg),
                          void *arg)
 {
-    static const char *const disable[] = {"", "avx512vnni", "avx512bw", "avx512bw,avx2",
-                                          "avx512bw,avx2,sse41,neon"};
+    static const char *const disable[] = {"",         "amx",           "avx512vnni",
+                                          "avx512bw", "avx512bw,avx2", "avx512bw,avx2,sse41,neon"};
     for (int b = 1; b < lw_infer_backend_count; b++) {
         lw_error err = {0};
         const lw_infer_backend *backend = lw_infer_backends[b];
