@@ -248,7 +248,7 @@ static const lab_technique techniques[] = {
      "src/paths/paths_kernels.cuh, src/align/search_kernels.cuh: four rows a step", UNROLL_LENGTH * 128 * 4,
      0, 1 << 20, 0, 1000, 3, 0, 1, UNROLL_LENGTH, false, 128, 0, NULL, unrolled_reference,
      VARIANTS(unrolled_variants)},
-    FUNCTION_ROW("division", divide_variants),
+    FUNCTION_ROW("float division", divide_variants),
     FUNCTION_ROW("exponential", exp_variants),
     FUNCTION_ROW("logarithm", log_variants),
     FUNCTION_ROW("sine", sin_variants),

@@ -3,8 +3,8 @@
 every row names kernels (a regular expression over demangled-enough names), architectures and an opcode that must,
 or must not, be there; and kernels that must not spill. Prints one line a breach, exits 1 if there is one.
 
-  scripts/check-cuda.py FILE            check
-  scripts/check-cuda.py --table FILE    print the kernels as a Markdown table (docs/machine-code.md)
+  scripts/check-cuda.py FILE...            check
+  scripts/check-cuda.py --table FILE...    print what was found as Markdown (docs/machine-code.md)
 
 cuobjdump is taken from the toolkit, else from PyPI's nvidia-cuda-cuobjdump and -nvdisasm (into build/tools)."""
 import os
@@ -15,7 +15,6 @@ import sys
 from collections import Counter, defaultdict
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-COUNTED = ["VIADDMNMX", "VIMNMX3", "VIMNMX", "HADD2", "HFMA2", "HMNMX2", "VHMNMX", "IDP.4A", "IDP.2A", "IMAD", "PRMT", "LDS.128", "SHFL"]
 
 
 def find_cuobjdump():
@@ -125,11 +124,46 @@ def check(kernels):
     return breaches
 
 
+def family(name):
+    """The function's own name: lw_sw_scores of _Z12lw_sw_scoresILi0E..."""
+    m = re.match(r"_Z(?:N\d+_GLOBAL__N__\w+?\d+)?(\d+)", name)
+    return name[m.end():m.end() + int(m[1])] if m else name
+
+
+def span(values):
+    return str(min(values)) if min(values) == max(values) else f"{min(values)}-{max(values)}"
+
+
 def table(kernels):
-    print("| architecture | kernel | registers | stack | " + " | ".join(COUNTED) + " |")
-    print("|---" * (len(COUNTED) + 4) + "|")
-    for (arch, name), k in sorted(kernels.items(), key=lambda item: (item[0][1], int(item[0][0][3:]))):
-        print(f"| {arch} | `{name}` | {k.registers} | {k.stack} | " + " | ".join(str(count(k, op)) for op in COUNTED) + " |")
+    archs = sorted({int(arch[3:]) for arch, _ in kernels})
+    head = "| " + " | ".join(f"sm_{a}" for a in archs) + " |\n" + "|---" * (len(archs) + 1) + "|"
+    print(f"{len(kernels)} kernels, of {len({name for _, name in kernels})} names.\n")
+    print("What must be there (`has`) or must not (`lacks`, `nospill`); cells count the opcode in each of the matching kernels, in "
+          "parentheses\nwhere nothing is demanded of that target.\n")
+    print("| kernels, rule " + head)
+    for _, pattern, wanted, rule, opcode in expectations():
+        cells = []
+        for a in archs:
+            matching = [k for (arch, name), k in kernels.items() if arch == f"sm_{a}" and re.search(pattern, name)]
+            demanded = wanted == ["all"] or str(a) in wanted
+            if not matching:
+                cells.append("")
+            elif rule == "nospill":
+                spilling = sum(k.stack > 0 or count(k, "STL") > 0 for k in matching)
+                cells.append((f"{spilling} of {len(matching)}" if demanded else f"({spilling} of {len(matching)})"))
+            else:
+                cells.append(span([count(k, opcode) for k in matching]) if demanded else f"({span([count(k, opcode) for k in matching])})")
+        print(f"| `{pattern}` {rule} {opcode} | " + " | ".join(cells) + " |")
+    print("\nRegisters of a thread, from the kernel that needs fewest to the one that needs most; kernels that use local memory after a "
+          "slash.\n")
+    print("| kernel " + head)
+    for name in sorted({family(name) for _, name in kernels}):
+        cells = []
+        for a in archs:
+            ks = [k for (arch, full), k in kernels.items() if arch == f"sm_{a}" and family(full) == name]
+            spilling = sum(k.stack > 0 or count(k, "STL") > 0 for k in ks)
+            cells.append(span([k.registers for k in ks]) + (f" / {spilling} of {len(ks)}" if spilling else "") if ks else "")
+        print(f"| `{name}` | " + " | ".join(cells) + " |")
 
 
 def main():
@@ -137,9 +171,12 @@ def main():
     as_table = args[:1] == ["--table"]
     if as_table:
         args = args[1:]
-    if len(args) != 1:
+    if not args:
         sys.exit(__doc__)
-    kernels = read(find_cuobjdump(), args[0])
+    tool = find_cuobjdump()
+    kernels = {}
+    for path in args:
+        kernels.update(read(tool, path))
     if as_table:
         return table(kernels)
     return 1 if check(kernels) else 0
