@@ -602,6 +602,69 @@ static lw_status chunk_task(void *arg, int64_t i, int number, lw_error *err)
     return LW_OK;
 }
 
+/* How many of the n subjects, longest first, go one by one, because too many lanes would be idle while they
+ * last: the number that costs least, in rows of vectors. */
+static int64_t count_long(const search_call *call, int32_t query, const int32_t *subjects, int64_t n)
+{
+    const int32_t *len = call->cpu->setup.database->len;
+    const int64_t lanes = call->cpu->kernels->vector_bytes >> call->width,
+                  m = call->request->queries->len[query];
+    const int64_t striped_column = search_cpu_tuning.striped_rows + (m - 1) / lanes + 1;
+    int64_t left = 0, striped = 0, first = 0, least = INT64_MAX;
+    for (int64_t k = 0; k < n; k++)
+        left += len[subjects[k]];
+    for (int64_t k = 0; k <= n; k++) {
+        int64_t longest = k < n ? len[subjects[k]] : 0;
+        int64_t cost = striped * striped_column + (longest > left / lanes ? longest : left / lanes) * m;
+        if (cost < least) {
+            least = cost;
+            first = k;
+        }
+        striped += longest;
+        left -= longest;
+    }
+    return first;
+}
+
+/* Scores n subjects one by one. */
+static lw_status score_striped(search_call *call, worker *w, int32_t query, const int32_t *subjects,
+                               int64_t n, lw_error *err)
+{
+    const cpu *c = call->cpu;
+    const lw_database_view *db = c->setup.database;
+    const uint8_t *codes = call->request->queries->codes + call->request->queries->start[query];
+    const int32_t m = call->request->queries->len[query];
+    const int vector = c->kernels->vector_bytes, width = call->width, lanes = vector >> width;
+    const int32_t rows = (m - 1) / lanes + 1;
+    LW_TRY(
+        reserve(&w->columns, &w->columns_capacity, (3 + (int64_t)db->n_codes) * rows, (size_t)vector, err));
+    LW_TRY(reserve(&w->scores, &w->scores_capacity, n, sizeof *w->scores, err));
+    uint8_t *profile = w->columns + 3 * (size_t)rows * (size_t)vector, *to = profile;
+    for (int t = 0; t < db->n_codes; t++)
+        for (int32_t row = 0; row < rows; row++, to += vector)
+            for (int lane = 0; lane < lanes; lane++) {
+                int64_t i = (int64_t)lane * rows + row;
+                int32_t s = i < m ? c->setup.scoring->score[codes[i] * LW_MAX_LETTERS + t] : c->low;
+                if (width == WIDTH_8)
+                    ((int8_t *)to)[lane] = (int8_t)s;
+                else if (width == WIDTH_16)
+                    ((int16_t *)(void *)to)[lane] = (int16_t)s;
+                else
+                    ((int32_t *)(void *)to)[lane] = s;
+            }
+    for (int64_t k = 0; k < n; k++) {
+        lw_search_striped_job job = {.rows = rows,
+                                     .subject = db->codes + db->start[subjects[k]],
+                                     .n = db->len[subjects[k]],
+                                     .open_extend = c->setup.scoring->gap_open + c->setup.scoring->gap_extend,
+                                     .extend = c->setup.scoring->gap_extend,
+                                     .profile = profile,
+                                     .columns = w->columns};
+        w->scores[k] = c->kernels->striped[width](&job);
+    }
+    return file_scores(call, EXACT, &query, 1, subjects, n, w->scores, err);
+}
+
 /* Later passes: part of a query's list. */
 static lw_status piece_task(void *arg, int64_t i, int number, lw_error *err)
 {
@@ -616,9 +679,14 @@ static lw_status piece_task(void *arg, int64_t i, int number, lw_error *err)
     LW_TRY(reserve(&w->subjects, &w->subjects_capacity, n, sizeof *w->subjects, err));
     for (int64_t k = 0; k < n; k++)
         w->subjects[k] = call->lists[p->query].entry[p->from + k].subject;
-    LW_TRY(lay_out(c, w, call->width, w->subjects, n, err));
-    LW_TRY(score(call, w, EXACT, &p->query, 1, n, err));
-    return file_scores(call, EXACT, &p->query, 1, w->subjects, n, w->scores, err);
+    int64_t longs = count_long(call, p->query, w->subjects, n);
+    if (longs > 0)
+        LW_TRY(score_striped(call, w, p->query, w->subjects, longs, err));
+    if (longs == n)
+        return LW_OK;
+    LW_TRY(lay_out(c, w, call->width, w->subjects + longs, n - longs, err));
+    LW_TRY(score(call, w, EXACT, &p->query, 1, n - longs, err));
+    return file_scores(call, EXACT, &p->query, 1, w->subjects + longs, n - longs, w->scores, err);
 }
 
 static int by_subject(const void *a, const void *b)
@@ -686,6 +754,8 @@ static lw_status score_candidates(search_call *call, lw_error *err)
     /* fewer than a few vectors full cost as much as their longest subject */
     const int64_t few = call->request->top_n > 4 * lanes ? call->request->top_n : 4 * lanes;
     const int32_t *order = call->cpu->setup.database->order;
+    for (int64_t q = 0; q < n; q++)
+        call->screens[q].on = false; /* each subject is counted once: its exact score is no second bound */
     for (int round = 0; round < 2; round++) {
         for (int64_t q = 0; q < n; q++) {
             list *from = &call->screens[q].candidates, *to = &call->lists[q];

@@ -3,8 +3,10 @@
 #include "align/search_cpu_kernels.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #include "common/simd_saturating.h"
+#include "common/simd_transpose.h"
 
 /* 512-bit vectors: Intel's processors do saturating additions on one port, plain ones on two. */
 #if defined(LW_ISA_avx512bw)
@@ -35,6 +37,7 @@ const lw_search_kernels ISA_TABLE(LW_ISA_NAME) = {
     .wraps = wraps,
     .score = {score_8, score_16, score_32},
     .gapless = {gapless_8, gapless_16, gapless_32},
+    .striped = {striped_8, striped_16, striped_32},
     .screen_range = screen_range,
     .screen = screen,
 };

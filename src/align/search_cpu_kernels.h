@@ -59,13 +59,25 @@ typedef struct lw_search_screen {
     int32_t least, below, above;
 } lw_search_screen;
 
+/* One query against one subject at a time, for subjects so long that other lanes would wait for them: lane l
+ * holds the letters l * rows to (l + 1) * rows - 1 of the query. */
+typedef struct lw_search_striped_job {
+    int32_t rows;
+    const uint8_t *subject;
+    int32_t n;
+    int32_t open_extend, extend;
+    const uint8_t *profile; /* [subject code][row] vectors of scores */
+    uint8_t *columns;       /* scratch: three vectors for each row */
+} lw_search_striped_job;
+
 typedef struct lw_search_kernels {
     int vector_bytes;
     int columns; /* subject letters that a pass takes at once: 4 or 8 */
     bool wraps;  /* score[] wants room below zero and above the limit, see search_cpu_lanes.h */
     /* index 0, 1, 2: lanes of 8, 16, 32 bits */
     void (*score[3])(const lw_search_job *job);
-    void (*gapless[3])(const lw_search_job *job); /* best score without gaps */
+    void (*gapless[3])(const lw_search_job *job);            /* best score without gaps */
+    int32_t (*striped[3])(const lw_search_striped_job *job); /* a score, or LW_SEARCH_OVERFLOW */
     /* Bounds of the scores, in lanes of 8 bits, for these penalties and entries from lowest to highest. */
     lw_search_screen (*screen_range)(int32_t open, int32_t extend, int32_t lowest, int32_t highest);
     void (*screen)(const lw_search_job *job);

@@ -24,6 +24,7 @@
 #define LANE_PASTE2(a, b, c) a##b##c
 #define LANE_PASTE(a, b, c) LANE_PASTE2(a, b, c)
 #define LANE(op) LANE_PASTE(lw_i, LANE_BITS, _##op)
+#define LANE_V(op) LANE_PASTE(lw_v, LANE_BITS, _##op)
 #define NAME(name) LANE_PASTE(name, _, LANE_BITS)
 #define ELEMENT LANE_PASTE(int, LANE_BITS, _t)
 
@@ -206,7 +207,78 @@ static const lw_search_event *NAME(events)(const lw_search_job *job, const lw_se
 RUN(score, 2)
 RUN(gapless, 1)
 
+/* Moves every lane up by n and puts the lowest value into those below. */
+LW_SIMD lw_vec NAME(move_up)(lw_vec v, int n)
+{
+    _Alignas(LW_SEARCH_VEC_MAX) uint8_t bytes[2 * LW_VEC_BYTES];
+    lw_store(bytes, LANE(set1)(LOWEST));
+    lw_store(bytes + LW_VEC_BYTES, v);
+    return lw_load_unaligned(bytes + LW_VEC_BYTES - (size_t)n * sizeof(ELEMENT));
+}
+
+/* What F enters each lane with, from those that leave the lanes: lane after lane, in doubling steps. */
+LW_SIMD lw_vec NAME(hand_on)(const lw_search_striped_job *job, lw_vec f)
+{
+    const int64_t range = (int64_t)HIGHEST - LOWEST;
+    f = NAME(move_up)(f, 1);
+    for (int n = 1; n < (int)(LW_VEC_BYTES / sizeof(ELEMENT)); n *= 2) {
+        int64_t fall = (int64_t)job->rows * job->extend * n;
+        if (fall >= range)
+            break;
+        int32_t first = fall < HIGHEST ? (int32_t)fall : HIGHEST;
+        lw_vec far = LANE(subs)(NAME(move_up)(f, n), LANE(set1)(first));
+        f = LANE(max)(f, LANE(subs)(far, LANE(set1)((int32_t)fall - first)));
+    }
+    return f;
+}
+
+/* Farrar's layout. F begins anew in every lane and is handed on to the next afterwards, as long as it exceeds
+ * what gaps that open there have anyway and score 0. Here E, which then never opens from F, stands for the
+ * gap in A: so a late F changes H alone. */
+static int32_t NAME(striped)(const lw_search_striped_job *job)
+{
+    const lw_vec lowest = LANE(set1)(LOWEST), open_extend = LANE(set1)(job->open_extend),
+                 extend = LANE(set1)(job->extend), top = LANE_V(set1)((uint32_t)1 << (LANE_BITS - 1));
+    const size_t bytes = (size_t)job->rows * LW_VEC_BYTES;
+    uint8_t *before = job->columns, *now = before + bytes, *gaps = now + bytes;
+    for (size_t at = 0; at < bytes; at += LW_VEC_BYTES) {
+        lw_store(now + at, lowest);
+        lw_store(gaps + at, lowest);
+    }
+    lw_vec best = lowest;
+    for (int32_t j = 0; j < job->n; j++) {
+        const uint8_t *profile = job->profile + job->subject[j] * bytes, *other = now;
+        now = before;
+        before = (uint8_t *)(uintptr_t)other;
+        lw_vec h = NAME(move_up)(lw_load(before + bytes - LW_VEC_BYTES), 1), f = lowest;
+        for (size_t at = 0; at < bytes; at += LW_VEC_BYTES) {
+            lw_vec e = lw_load(gaps + at), a = LANE(max)(LANE(adds)(h, lw_load(profile + at)), e);
+            lw_vec gap = LANE(subs)(a, open_extend);
+            h = lw_load(before + at);
+            best = LANE(max)(best, a);
+            lw_store(now + at, LANE(max)(a, f));
+            lw_store(gaps + at, LANE(max)(LANE(subs)(e, extend), gap));
+            f = LANE(max)(LANE(subs)(f, extend), gap);
+        }
+        f = NAME(hand_on)(job, f);
+        for (size_t at = 0; at < bytes; at += LW_VEC_BYTES) {
+            h = lw_load(now + at);
+            lw_vec opened = LANE(max)(LANE(subs)(h, open_extend), lowest);
+            if (!LANE_V(any_above)(LANE_V(add)(f, top), LANE_V(add)(opened, top)))
+                break;
+            lw_store(now + at, LANE(max)(h, f));
+            f = LANE(subs)(f, extend);
+        }
+    }
+    ELEMENT lanes[LW_VEC_BYTES / sizeof(ELEMENT)], score = LOWEST;
+    memcpy(lanes, &best, sizeof lanes);
+    for (size_t l = 0; l < LW_VEC_BYTES / sizeof(ELEMENT); l++)
+        score = lanes[l] > score ? lanes[l] : score;
+    return score == HIGHEST ? LW_SEARCH_OVERFLOW : (int32_t)score - LOWEST;
+}
+
 #undef RUN
+#undef LANE_V
 #undef LOWEST
 #undef HIGHEST
 #undef ELEMENT

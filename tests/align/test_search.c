@@ -321,6 +321,8 @@ Test(search, few_of_many)
         search_set queries = {0}, subjects = {0};
         for (int k = 0; k < 5; k++)
             add_random(&queries, &state, (int32_t[]){1, 16, 37, 64, 129}[k]);
+        for (int k = 0; k < 3; k++) /* long among short ones: scored alone */
+            add_random(&subjects, &state, 700 + 90 * k);
         for (int k = 0; k < 400; k++)
             add_random(&subjects, &state, set_random_length(&state, 120));
         for (int k = 0; k < 110; k++)
@@ -338,6 +340,32 @@ Test(search, few_of_many)
         compare_rows(&q);
         set_free(&queries), set_free(&subjects);
     }
+}
+
+/* Scores that the screen does not tell apart: nearly all subjects are candidates, in two rounds. */
+Test(search, all_candidates)
+{
+    uint64_t state = 45;
+    search_set queries = {0}, subjects = {0};
+    uint8_t codes[100];
+    for (int i = 0; i < 903; i++) {
+        int32_t n = i < 3 ? 91 : 20 + (int32_t)(set_random(&state) % 60);
+        for (int32_t k = 0; k < n; k++)
+            codes[k] = (uint8_t)(set_random(&state) % 4);
+        if (i >= 3 && i % 42 == 0) /* a few that it does */
+            memcpy(codes, queries.codes + queries.start[i / 42 % 3] + 20, 20 + (size_t)(i / 42));
+        set_add(i < 3 ? &queries : &subjects, codes, n < 40 && i % 42 == 0 ? 40 : n);
+    }
+    lw_scoring scoring;
+    dna_scoring(&scoring, 1, 3, 15, 0);
+    question q = {.what = "all candidates",
+                  .scoring = &scoring,
+                  .queries = &queries,
+                  .subjects = &subjects,
+                  .top_n = 8,
+                  .min_score = 1};
+    compare_rows(&q);
+    set_free(&queries), set_free(&subjects);
 }
 
 Test(search, gapless_filter)
