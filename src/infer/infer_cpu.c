@@ -58,8 +58,7 @@ typedef struct product_job {
     const lw_infer_cpu_kernels *kernels;
     const lw_infer_cpu_tiles *tiles; /* NULL: the kernels multiply */
     int64_t steps;                   /* of the depth */
-    int64_t panel_steps;             /* of a panel */
-    int64_t a_row, ld;               /* int32 from row to row of A for tiles, and of a block's sums */
+    int64_t panel_steps;             /* of a panel, and of A's rows for tiles */
     int64_t panels;                  /* of B */
     int64_t panel_size;              /* bytes */
     int64_t group;                   /* panels of a task */
@@ -113,10 +112,8 @@ static lw_status product_task(void *arg, int64_t task, int worker, lw_error *err
         column_sum = sum;
     }
     /* one tile of rows reads every panel once, from one end to the other */
-    int64_t ld = job->ld, whole = job->tiles ? job->panel_steps : job->steps,
-            depth = job->tiles                 ? LW_CPU_TILE_DEPTH / kernels->depth
-                    : g->m <= LW_CPU_GEMM_ROWS ? job->steps
-                                               : LW_CPU_GEMM_DEPTH / kernels->depth;
+    int64_t ld = job->group * wide, whole = job->tiles ? job->panel_steps : job->steps,
+            depth = g->m <= LW_CPU_GEMM_ROWS ? job->steps : LW_CPU_GEMM_DEPTH / kernels->depth;
     if (job->tiles)
         job->tiles->begin();
     for (int64_t top = 0; top < g->m; top += job->block_rows) {
@@ -126,8 +123,8 @@ static lw_status product_task(void *arg, int64_t task, int worker, lw_error *err
             for (int64_t p = 0; p < panels; p++) {
                 const int8_t *b = panel + p * job->panel_size + s * wide * kernels->depth;
                 for (int64_t i = 0; job->tiles && i < rows; i += LW_CPU_TILE_ROWS)
-                    job->tiles->multiply(job->a + (top + i) * job->a_row + s, job->a_row, steps, b, s > 0,
-                                         block + i * ld + p * wide, ld);
+                    job->tiles->multiply(job->a + (top + i) * job->panel_steps + s, job->panel_steps, steps,
+                                         b, s > 0, block + i * ld + p * wide, ld);
                 for (int64_t i = 0; !job->tiles && i < rows; i += LW_CPU_GEMM_ROWS) {
                     int here = rows - i < LW_CPU_GEMM_ROWS ? (int)(rows - i) : LW_CPU_GEMM_ROWS;
                     kernels->multiply(here, job->a + (top + i) * job->steps + s * here, steps, b, s > 0,
@@ -161,8 +158,8 @@ static lw_status pack_a_task(void *arg, int64_t task, int worker, lw_error *err)
     if (job->tiles) {
         int64_t top = task * LW_CPU_TILE_ROWS;
         int here = g->m - top < LW_CPU_TILE_ROWS ? (int)(g->m - top) : LW_CPU_TILE_ROWS;
-        job->tiles->pack_a((const uint8_t *)g->a + top * g->lda, g->a_signed, g->lda, g->k, job->a_row, here,
-                           job->a + top * job->a_row, job->row_sum + top);
+        job->tiles->pack_a((const uint8_t *)g->a + top * g->lda, g->a_signed, g->lda, g->k, job->panel_steps,
+                           here, job->a + top * job->panel_steps, job->row_sum + top);
         return LW_OK;
     }
     int64_t i = task * LW_CPU_GEMM_ROWS;
@@ -320,14 +317,11 @@ static lw_status cpu_gemm(lw_pool *pool, const lw_gemm *g, lw_error *err)
     int tile_rows = job.tiles ? LW_CPU_TILE_ROWS : LW_CPU_GEMM_ROWS;
     int64_t tiles = (g->m + tile_rows - 1) / tile_rows, whole_rows = job.tiles ? tiles * tile_rows : g->m;
     job.block_rows = whole_rows < LW_CPU_GEMM_BLOCK_ROWS ? whole_rows : LW_CPU_GEMM_BLOCK_ROWS;
-    /* rows a power of two apart would share one set of the first-level cache */
-    job.a_row = job.panel_steps + LW_CPU_TILE_STEPS;
-    job.ld = job.group * wide + (job.tiles ? LW_CPU_TILE_STEPS : 0);
     job.scratch_panels = job.b ? 0 : rounded((size_t)(job.group * job.panel_size));
     job.scratch_sums = job.b ? 0 : rounded((size_t)(job.group * wide) * sizeof(int32_t));
-    size_t scratch =
-        job.scratch_panels + job.scratch_sums + rounded((size_t)(job.block_rows * job.ld) * sizeof(int32_t));
-    job.a = malloc((size_t)(whole_rows * (job.tiles ? job.a_row : job.steps) + 1) * sizeof *job.a);
+    size_t scratch = job.scratch_panels + job.scratch_sums +
+                     rounded((size_t)(job.block_rows * job.group * wide) * sizeof(int32_t));
+    job.a = malloc((size_t)(whole_rows * (job.tiles ? job.panel_steps : job.steps) + 1) * sizeof *job.a);
     job.row_sum = malloc((size_t)g->m * sizeof *job.row_sum);
     job.scratch = calloc((size_t)workers, sizeof *job.scratch);
     bool complete = job.a && job.row_sum && job.scratch;
