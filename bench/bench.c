@@ -16,6 +16,7 @@ const bench_domain bench_domains[] = {
     {"ceilings", "rates of single instructions, bandwidths", bench_ceilings, NULL},
     {"align", "reads against a reference, and paths", bench_align, lw_align_backend_list},
     {"apsp", "all-pairs shortest paths of random graphs", bench_paths, lw_paths_backend_list},
+    {"infer", "int8 layers", bench_infer, lw_infer_backend_list},
     {"search", "queries against a protein database", bench_search, lw_search_backend_list},
     {"techniques", "kernels that differ in one thing", bench_techniques, NULL},
 };

@@ -96,6 +96,7 @@ extern const int bench_domain_count;
 lw_status bench_align(bench *b, lw_error *err);
 lw_status bench_cigars(bench *b, lw_error *err); /* a part of align */
 lw_status bench_paths(bench *b, lw_error *err);
+lw_status bench_infer(bench *b, lw_error *err);
 lw_status bench_search(bench *b, lw_error *err);
 lw_status bench_ceilings(bench *b, lw_error *err);
 lw_status bench_techniques(bench *b, lw_error *err);

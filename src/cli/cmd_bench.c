@@ -17,7 +17,7 @@ static const cli_spec spec = {
         "Checks the kernels of this machine against the scalar reference and times them; where a peer's "
         "library\n"
         "is installed, it runs on the same input and must give the same answers. DOMAIN: align, search, "
-        "apsp,\n"
+        "apsp, infer,\n"
         "techniques (kernels that differ in one thing, with what this card says about it), ceilings (rates "
         "of\n"
         "single instructions, bandwidths), or all (default).\n"

@@ -105,6 +105,9 @@ extern const lw_infer_backend *const lw_infer_backends[];
 extern const int lw_infer_backend_count;
 extern const lw_infer_backend lw_infer_scalar, lw_infer_cpu, lw_infer_cuda_tensor, lw_infer_cuda_dp4a,
     lw_infer_cuda_int;
+/* Not in the table: every product by cuBLASLt and a requantization after it, or LW_E_UNSUPPORTED. What
+ * benches compare with. */
+extern const lw_infer_backend lw_infer_cuda_library;
 
 #ifdef __cplusplus
 }

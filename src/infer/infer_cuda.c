@@ -154,6 +154,7 @@ static lw_status cuda_open(const lw_infer_backend *self, void **context, const l
     if (!x)
         return lw_fail_memory(err, sizeof *x);
     x->policy = self->base.policy;
+    x->library = self == &lw_infer_cuda_library;
     x->host = host;
     lw_status status = device_open(x, err);
     if (status != LW_OK) {
@@ -184,6 +185,8 @@ static lw_status cuda_wait(void *context, lw_error *err)
 
 const lw_infer_backend lw_infer_cuda_tensor =
     LW_ROW("cuda-tensor", "wide 8-bit products on tensor cores, narrow ones by DP4A", LW_CUDA_TENSOR);
+const lw_infer_backend lw_infer_cuda_library =
+    LW_ROW("cublaslt", "8-bit products by NVIDIA's library", LW_CUDA_TENSOR);
 const lw_infer_backend lw_infer_cuda_dp4a =
     LW_ROW("cuda-dp4a", "8-bit products by four-byte dot products", LW_CUDA_DP4A);
 const lw_infer_backend lw_infer_cuda_int =

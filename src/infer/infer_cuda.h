@@ -27,8 +27,8 @@ typedef struct infer_cuda {
     int64_t shared_bytes; /* most that a block may have */
     bool pooled;          /* the device hands out memory in stream order */
     cudaStream_t stream;
-    struct lw_lt *lt; /* opened with the first product that it might do */
-    bool lt_sought;
+    struct lw_lt *lt;        /* opened with the first product that it might do */
+    bool lt_sought, library; /* library: no product of ours */
     const lw_host *host;
 } infer_cuda;
 

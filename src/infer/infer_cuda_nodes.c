@@ -19,7 +19,7 @@ static const char microsoft[] = "com.microsoft";
 
 static bool is_bytes(const lw_tensor *t)
 {
-    return t && (t->dtype == LW_I8 || t->dtype == LW_U8);
+    return t && t->bits == 0 && (t->dtype == LW_I8 || t->dtype == LW_U8);
 }
 
 static bool is_floats(const lw_tensor *t)
@@ -1137,7 +1137,7 @@ static lw_status node_scaling(infer_cuda *x, const lw_op_call *c, lw_error *err)
 /* Shapes and indices (int64) stay with the host, which computes with them. */
 static bool moves_here(const lw_tensor *t)
 {
-    return t && t->dtype != LW_I64 && t->dtype != LW_BOOL;
+    return t && t->bits == 0 && t->dtype != LW_I64 && t->dtype != LW_BOOL;
 }
 
 static bool fits_transpose(const lw_op_call *c)

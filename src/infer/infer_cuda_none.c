@@ -18,4 +18,5 @@ static lw_status none_open(const lw_infer_backend *self, void **context, const l
     }
 const lw_infer_backend lw_infer_cuda_tensor = LW_ROW("cuda-tensor", LW_CUDA_TENSOR);
 const lw_infer_backend lw_infer_cuda_dp4a = LW_ROW("cuda-dp4a", LW_CUDA_DP4A);
+const lw_infer_backend lw_infer_cuda_library = LW_ROW("cublaslt", LW_CUDA_TENSOR);
 const lw_infer_backend lw_infer_cuda_int = LW_ROW("cuda-int", LW_CUDA_INT);

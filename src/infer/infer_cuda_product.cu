@@ -72,29 +72,37 @@ static int few(int policy)
     return policy == LW_CUDA_INT ? 4 : 8;
 }
 
+/* cuBLASLt takes signed bytes and gives sums. *done stays false where it does not apply. */
+static lw_status by_library(infer_cuda *x, const lw_cuda_product *p, bool *done, lw_error *err)
+{
+    void *sums;
+    if (p->flip || p->batches != 1 || p->patches.offset || p->positions || !lw_lt_usable(x))
+        return LW_OK;
+    LW_TRY(lw_cuda_allocate(x, &sums, (int64_t)p->m * p->n * 4, err));
+    lw_status status =
+        lw_lt_product(x, p->m, p->n, p->k, p->a, p->lda, p->b, p->pitch, (int32_t *)sums, done, err);
+    if (status == LW_OK && *done)
+        status = lw_cuda_finish(x, p, (const int32_t *)sums, err);
+    lw_cuda_release(x, sums);
+    return status;
+}
+
 extern "C" lw_status lw_cuda_multiply(infer_cuda *x, const lw_cuda_product *p, lw_error *err)
 {
+    bool done = false;
     if (p->m == 0 || p->n == 0 || p->batches == 0)
         return LW_OK;
+    if (x->library) {
+        LW_TRY(by_library(x, p, &done, err));
+        return done ? LW_OK : lw_fail(err, LW_E_UNSUPPORTED, "no cuBLASLt, or not for such a product");
+    }
     if (p->m <= few(x->policy) && !p->patches.offset && !p->positions)
         return lw_cuda_few_rows(x, p, err);
     if (x->policy != LW_CUDA_TENSOR)
         return lw_cuda_dot_tiles(x, p, err);
-    /* cuBLASLt takes signed bytes and gives sums */
-    if (p->flip == 0 && p->batches == 1 && !p->patches.offset && !p->positions && p->m >= LW_CUDA_LT_ROWS &&
-        (int64_t)p->m * p->n * p->k >= LW_CUDA_LT_WORK) {
-        void *sums;
-        bool done = false;
-        LW_TRY(lw_cuda_allocate(x, &sums, (int64_t)p->m * p->n * 4, err));
-        lw_status status =
-            lw_lt_product(x, p->m, p->n, p->k, p->a, p->lda, p->b, p->pitch, (int32_t *)sums, &done, err);
-        if (status == LW_OK && done)
-            status = lw_cuda_finish(x, p, (const int32_t *)sums, err);
-        lw_cuda_release(x, sums);
-        if (status != LW_OK || done)
-            return status;
-    }
-    return lw_cuda_tensor_tiles(x, p, err);
+    if (p->m >= LW_CUDA_LT_ROWS && (int64_t)p->m * p->n * p->k >= LW_CUDA_LT_WORK)
+        LW_TRY(by_library(x, p, &done, err));
+    return done ? LW_OK : lw_cuda_tensor_tiles(x, p, err);
 }
 
 extern "C" const char *lw_cuda_multiply_kernel(int policy, int64_t m)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Random one-node models of every integer operator, run by lanewise and by ONNX Runtime on the same inputs: integers
-must be equal. Usage: ort_random.py PROGRAM [BACKEND] [SEED] [ROUNDS]. Needs the packages onnx and onnxruntime."""
+must be equal. Usage: ort_random.py PROGRAM [BACKEND] [SEED] [ROUNDS]. Needs the packages onnx and onnxruntime.
+ort_random.py --save FOLDER [SEED] [ROUNDS] saves the cases as ONNX node tests instead (for test_onnx_nodes)."""
 import os
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import tempfile
 try:
     import numpy as np
     import onnx
+    import onnx.numpy_helper
     import onnxruntime as ort
     from onnx import TensorProto as T, helper as h
 except ImportError as missing:
@@ -261,7 +263,21 @@ def model_of(op, domain, attrs, inputs):
     return model, names, outputs
 
 
+def save(folder, model, names, inputs, outputs):
+    data = os.path.join(folder, "test_data_set_0")
+    os.makedirs(data)
+    onnx.save(model, os.path.join(folder, "model.onnx"))
+    for kind, arrays in (("input", inputs), ("output", outputs)):
+        for k, a in enumerate(arrays):
+            with open(os.path.join(data, f"{kind}_{k}.pb"), "wb") as f:
+                f.write(onnx.numpy_helper.from_array(a).SerializeToString())
+
+
 def main():
+    saved = None
+    if sys.argv[1] == "--save":
+        saved = sys.argv[2]
+        sys.argv[1:3] = ["", "onnxruntime"]
     program = sys.argv[1]
     backend = sys.argv[2] if len(sys.argv) > 2 else "scalar"
     seed = int(sys.argv[3]) if len(sys.argv) > 3 else 1
@@ -289,6 +305,10 @@ def main():
                 except Exception as unsupported:
                     skipped += 1
                     print(f"[SKIP] {op}: ONNX Runtime: {str(unsupported)[:120]}")
+                    continue
+                if saved:
+                    save(os.path.join(saved, f"test_{seed}_{passed:04}_{op}"), model, names, inputs, want)
+                    passed += 1
                     continue
                 command = [program, "infer", path, "--backend", backend, "-t", "1"]
                 for n, a in zip(names, inputs):
