@@ -26,13 +26,16 @@ static inline uint32_t infer_case_random(uint64_t *state)
     return (uint32_t)(*state >> 33);
 }
 
-/* Bytes of all values; floats in [-4, 4). */
+/* Bytes of all values; floats in [-4, 4). Large tensors repeat themselves, at distances that no dimension
+ * has. */
 static inline lw_status infer_case_tensor(lw_tensor **out, lw_dtype dtype, int rank, const int64_t *dim,
                                           uint64_t seed, lw_error *err)
 {
     LW_TRY(lw_tensor_new(out, dtype, rank, dim, err));
+    enum { PERIOD = 1000003 };
     uint64_t state = seed * 2 + 1;
-    for (int64_t i = 0; i < (*out)->count; i++) {
+    int64_t own = (*out)->count < PERIOD ? (*out)->count : PERIOD, size = lw_dtype_size(dtype);
+    for (int64_t i = 0; i < own; i++) {
         uint32_t r = infer_case_random(&state);
         if (dtype == LW_F32)
             ((float *)(*out)->data)[i] = (float)((int32_t)(r % 8192) - 4096) / 1024;
@@ -40,6 +43,10 @@ static inline lw_status infer_case_tensor(lw_tensor **out, lw_dtype dtype, int r
             ((uint8_t *)(*out)->data)[i] = (uint8_t)(r >> 8);
         else
             ((int32_t *)(*out)->data)[i] = (int32_t)(r % 20001) - 10000;
+    }
+    for (int64_t at = own; at < (*out)->count; at += own) {
+        int64_t n = (*out)->count - at < own ? (*out)->count - at : own;
+        memcpy((char *)(*out)->data + at * size, (*out)->data, (size_t)(n * size));
     }
     return LW_OK;
 }

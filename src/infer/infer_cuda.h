@@ -132,6 +132,7 @@ typedef struct lw_cuda_product {
 
 /* Kernels of one kind: few rows, by dot products, by tensor cores. They want what their names say. */
 lw_status lw_cuda_few_rows(infer_cuda *x, const lw_cuda_product *p, lw_error *err);
+lw_status lw_cuda_few_tensor(infer_cuda *x, const lw_cuda_product *p, lw_error *err);
 lw_status lw_cuda_dot_tiles(infer_cuda *x, const lw_cuda_product *p, lw_error *err);
 lw_status lw_cuda_tensor_tiles(infer_cuda *x, const lw_cuda_product *p, lw_error *err);
 /* The one that suits. */
@@ -232,12 +233,12 @@ typedef enum lw_cuda_function {
     LW_F_FROM_INT32 /* the bits of x are an int32 */
 } lw_cuda_function;
 
-/* A broadcast: element i of the result takes a at sum index[d] * stride[0][d], b at stride[1]. Dimensions
- * that can be joined are joined. */
+/* A broadcast: element i of the result takes a at sum index[d] * stride[0][d], b at stride[1], a third input
+ * at stride[2]. Dimensions that can be joined are joined. */
 typedef struct lw_cuda_walk {
     int rank;
     lw_divider dim[LW_MAX_RANK];
-    int32_t stride[2][LW_MAX_RANK];
+    int32_t stride[3][LW_MAX_RANK];
     int64_t count;
 } lw_cuda_walk;
 
@@ -246,6 +247,11 @@ lw_status lw_cuda_binary(infer_cuda *x, lw_cuda_function f, const lw_cuda_walk *
                          const float *b, float *y, lw_error *err);
 lw_status lw_cuda_unary(infer_cuda *x, lw_cuda_function f, int64_t count, const float *a, float p, float q,
                         float *y, lw_error *err);
+
+/* y = condition ? a : b, elements of 4 bytes; the condition is the third input of the walk. */
+lw_status lw_cuda_where(infer_cuda *x, const lw_cuda_walk *w, const uint8_t *condition, const uint32_t *a,
+                        const uint32_t *b, uint32_t *y, lw_error *err);
+lw_status lw_cuda_is_nan(infer_cuda *x, int64_t count, const float *a, uint8_t *y, lw_error *err);
 
 /* com.microsoft QLinearAdd and QLinearMul. */
 typedef struct lw_cuda_bytes {

@@ -105,7 +105,8 @@ template <int DOWN, int ACROSS, int RM, int RN, int STAGES, int RESIDENT, bool A
 __global__ void __launch_bounds__(DOWN *ACROSS *LW_WARP, RESIDENT) lw_dot_tile(lw_cuda_product p)
 {
     enum { ROWS = DOWN * 4 * RM, COLUMNS = ACROSS * 8 * RN, THREADS = DOWN * ACROSS * LW_WARP };
-    enum { BYTES = (ROWS + COLUMNS) * LW_STAGE, MINE = ROWS * LW_SEGMENTS / THREADS };
+    enum { DEPTH = LW_CUDA_DEPTH, SEGMENTS = DEPTH / 16 };
+    enum { BYTES = (ROWS + COLUMNS) * DEPTH, MINE = ROWS * SEGMENTS / THREADS };
     LW_DYNAMIC_SHARED(uint8_t, shared);
     lw_batch_of(&p, (int)blockIdx.z);
     int row0, column0;
@@ -115,14 +116,14 @@ __global__ void __launch_bounds__(DOWN *ACROSS *LW_WARP, RESIDENT) lw_dot_tile(l
     const uint8_t *from[MINE];
 #pragma unroll
     for (int i = 0; i < MINE; i++) {
-        int r = row0 + (int)threadIdx.x / LW_SEGMENTS + i * (THREADS / LW_SEGMENTS);
+        int r = row0 + (int)threadIdx.x / SEGMENTS + i * (THREADS / SEGMENTS);
         from[i] = lw_row_of(&p, r < p.m ? r : p.m - 1);
     }
     int32_t sum[RM][RN] = {};
-    int stages = p.pitch / LW_STAGE;
+    int stages = p.pitch / DEPTH;
     for (int s = 0; s < STAGES - 1; s++) {
         if (s < stages)
-            lw_fill_stage<ROWS, COLUMNS, THREADS>(&p, shared + s * BYTES, from, column0, s);
+            lw_fill_stage<ROWS, COLUMNS, THREADS, DEPTH>(&p, shared + s * BYTES, from, column0, s);
         lw_copy_close();
     }
     for (int k = 0; k < stages; k++) {
@@ -130,18 +131,19 @@ __global__ void __launch_bounds__(DOWN *ACROSS *LW_WARP, RESIDENT) lw_dot_tile(l
         __syncthreads();
         int next = k + STAGES - 1;
         if (next < stages)
-            lw_fill_stage<ROWS, COLUMNS, THREADS>(&p, shared + next % STAGES * BYTES, from, column0, next);
+            lw_fill_stage<ROWS, COLUMNS, THREADS, DEPTH>(&p, shared + next % STAGES * BYTES, from, column0,
+                                                         next);
         lw_copy_close();
         uint32_t stage = lw_shared_address(shared + k % STAGES * BYTES);
-#pragma unroll(APART ? 1 : LW_SEGMENTS)
-        for (int segment = 0; segment < LW_SEGMENTS; segment++) {
+#pragma unroll(APART ? 1 : SEGMENTS)
+        for (int segment = 0; segment < SEGMENTS; segment++) {
             uint4 b[RN];
 #pragma unroll
             for (int j = 0; j < RN; j++)
-                b[j] = lw_shared_load4(stage + ROWS * LW_STAGE + lw_swizzled(x + 8 * j, segment));
+                b[j] = lw_shared_load4(stage + ROWS * DEPTH + lw_swizzled<DEPTH>(x + 8 * j, segment));
 #pragma unroll
             for (int i = 0; i < RM; i++) {
-                uint4 a = lw_shared_load4(stage + lw_swizzled(y + 4 * i, segment));
+                uint4 a = lw_shared_load4(stage + lw_swizzled<DEPTH>(y + 4 * i, segment));
                 a.x ^= p.flip, a.y ^= p.flip, a.z ^= p.flip, a.w ^= p.flip;
 #pragma unroll
                 for (int j = 0; j < RN; j++)
@@ -170,7 +172,7 @@ static lw_status lw_dot_tile_launch(infer_cuda *x, const lw_cuda_product *p, lw_
 {
     enum { ROWS = DOWN * 4 * RM, COLUMNS = ACROSS * 8 * RN };
     void (*kernel)(lw_cuda_product) = lw_dot_tile<DOWN, ACROSS, RM, RN, STAGES, RESIDENT, APART>;
-    int bytes = STAGES * (ROWS + COLUMNS) * LW_STAGE;
+    int bytes = STAGES * (ROWS + COLUMNS) * LW_CUDA_DEPTH;
     LW_CUDA_TRY(
         err, "loading kernels",
         cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));

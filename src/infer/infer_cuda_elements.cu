@@ -125,6 +125,46 @@ __global__ void __launch_bounds__(THREADS)
         y[i] = lw_apply_one(f, a[i], p, q);
 }
 
+__global__ void __launch_bounds__(THREADS)
+    lw_where(lw_cuda_walk w, const uint8_t *condition, const uint32_t *a, const uint32_t *b, uint32_t *y)
+{
+    for (int64_t i = lw_first(); i < w.count; i += lw_step()) {
+        uint32_t rest = (uint32_t)i;
+        int32_t at[3] = {0, 0, 0};
+        for (int d = w.rank - 1; d >= 0; d--) {
+            uint32_t next = d > 0 ? lw_divide(rest, w.dim[d]) : 0;
+            int32_t index = (int32_t)(rest - next * w.dim[d].divisor);
+            for (int k = 0; k < 3; k++)
+                at[k] += index * w.stride[k][d];
+            rest = next;
+        }
+        y[i] = condition[at[2]] ? a[at[0]] : b[at[1]];
+    }
+}
+
+extern "C" lw_status lw_cuda_where(infer_cuda *x, const lw_cuda_walk *w, const uint8_t *condition,
+                                   const uint32_t *a, const uint32_t *b, uint32_t *y, lw_error *err)
+{
+    if (w->count == 0)
+        return LW_OK;
+    lw_where<<<blocks_for(x, w->count), THREADS, 0, x->stream>>>(*w, condition, a, b, y);
+    return lw_cuda_launched("an elementwise operator", err);
+}
+
+__global__ void __launch_bounds__(THREADS) lw_is_nan(int64_t count, const float *a, uint8_t *y)
+{
+    for (int64_t i = lw_first(); i < count; i += lw_step())
+        y[i] = isnan(a[i]) ? 1 : 0;
+}
+
+extern "C" lw_status lw_cuda_is_nan(infer_cuda *x, int64_t count, const float *a, uint8_t *y, lw_error *err)
+{
+    if (count == 0)
+        return LW_OK;
+    lw_is_nan<<<blocks_for(x, count), THREADS, 0, x->stream>>>(count, a, y);
+    return lw_cuda_launched("an elementwise operator", err);
+}
+
 extern "C" lw_status lw_cuda_unary(infer_cuda *x, lw_cuda_function f, int64_t count, const float *a, float p,
                                    float q, float *y, lw_error *err)
 {

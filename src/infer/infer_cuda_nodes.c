@@ -906,24 +906,29 @@ static lw_cuda_function function_of(const lw_node *node)
     return LW_F_ADD;
 }
 
-static bool walk_of(const lw_tensor *a, const lw_tensor *b, lw_cuda_walk *w, int *rank,
-                    int64_t dim[LW_MAX_RANK])
+/* The walk over the broadcast of n inputs (2 or 3), whose shape goes to rank and dim. */
+static bool walk_of_all(const lw_tensor *const *t, int n, lw_cuda_walk *w, int *rank,
+                        int64_t dim[LW_MAX_RANK])
 {
-    int64_t stride[2][LW_MAX_RANK];
+    int64_t stride[3][LW_MAX_RANK] = {{0}}, size[LW_MAX_RANK] = {1};
+    lw_tensor all = {.rank = 0};
     memset(w, 0, sizeof *w);
-    if (lw_broadcast(a, b, rank, dim, NULL) != LW_OK)
-        return false;
-    lw_broadcast_strides(a, *rank, stride[0]);
-    lw_broadcast_strides(b, *rank, stride[1]);
+    for (int i = 0; i < n; i++) {
+        if (lw_broadcast(&all, t[i], rank, dim, NULL) != LW_OK || t[i]->count >= INT_MAX)
+            return false;
+        all.rank = *rank;
+        memcpy(all.dim, dim, sizeof all.dim);
+    }
+    for (int i = 0; i < n; i++)
+        lw_broadcast_strides(t[i], *rank, stride[i]);
     w->count = 1;
-    int64_t size[LW_MAX_RANK] = {1};
     for (int k = 0; k < *rank; k++) {
         w->count *= dim[k];
         if (dim[k] == 1)
             continue;
         int last = w->rank - 1;
         bool joins = last >= 0;
-        for (int i = 0; i < 2 && joins; i++)
+        for (int i = 0; i < n && joins; i++)
             joins = w->stride[i][last] == stride[i][k] * dim[k];
         if (joins) {
             size[last] *= dim[k];
@@ -931,14 +936,62 @@ static bool walk_of(const lw_tensor *a, const lw_tensor *b, lw_cuda_walk *w, int
             last = w->rank++;
             size[last] = dim[k];
         }
-        for (int i = 0; i < 2; i++)
+        for (int i = 0; i < n; i++)
             w->stride[i][last] = (int32_t)stride[i][k];
     }
     if (w->rank == 0)
         w->rank = 1;
     for (int k = 0; k < w->rank; k++)
         w->dim[k] = lw_divider_of(size[k] > 0 ? (uint32_t)size[k] : 1);
-    return w->count < INT_MAX && a->count < INT_MAX && b->count < INT_MAX;
+    return w->count < INT_MAX;
+}
+
+static bool walk_of(const lw_tensor *a, const lw_tensor *b, lw_cuda_walk *w, int *rank,
+                    int64_t dim[LW_MAX_RANK])
+{
+    const lw_tensor *both[2] = {a, b};
+    return walk_of_all(both, 2, w, rank, dim);
+}
+
+static bool where_of(const lw_op_call *c, lw_cuda_walk *w, int *rank, int64_t dim[LW_MAX_RANK])
+{
+    const lw_tensor *t[3] = {lw_in(c, 1), lw_in(c, 2), lw_in(c, 0)};
+    return t[0] && t[1] && t[2] && t[2]->dtype == LW_BOOL && t[0]->dtype == t[1]->dtype &&
+           (t[0]->dtype == LW_F32 || t[0]->dtype == LW_I32) && walk_of_all(t, 3, w, rank, dim);
+}
+
+static bool fits_where(const lw_op_call *c)
+{
+    lw_cuda_walk w;
+    int rank;
+    int64_t dim[LW_MAX_RANK];
+    return where_of(c, &w, &rank, dim);
+}
+
+static lw_status node_where(infer_cuda *x, const lw_op_call *c, lw_error *err)
+{
+    lw_cuda_walk w;
+    int rank;
+    int64_t dim[LW_MAX_RANK];
+    const void *condition, *a, *b;
+    void *to;
+    if (!where_of(c, &w, &rank, dim))
+        return lw_fail(err, LW_E_INTERNAL, "shapes that do not fit");
+    LW_TRY(on_device(x, lw_in(c, 0), &condition, err));
+    LW_TRY(on_device(x, lw_in(c, 1), &a, err));
+    LW_TRY(on_device(x, lw_in(c, 2), &b, err));
+    LW_TRY(lw_cuda_tensor(x, &c->out[0], lw_in(c, 1)->dtype, rank, dim, &to, err));
+    return lw_cuda_where(x, &w, condition, a, b, to, err);
+}
+
+static lw_status node_is_nan(infer_cuda *x, const lw_op_call *c, lw_error *err)
+{
+    lw_tensor *t = lw_in(c, 0);
+    const void *from;
+    void *to;
+    LW_TRY(on_device(x, t, &from, err));
+    LW_TRY(lw_cuda_tensor(x, &c->out[0], LW_BOOL, t->rank, t->dim, &to, err));
+    return lw_cuda_is_nan(x, t->count, from, to, err);
 }
 
 static bool fits_binary(const lw_op_call *c)
@@ -1381,6 +1434,8 @@ static const row rows[] = {
     {"", "Min", fits_binary, node_binary, elements, NULL},
     {"", "Max", fits_binary, node_binary, elements, NULL},
     {"", "PRelu", fits_binary, node_binary, elements, NULL},
+    {"", "Where", fits_where, node_where, elements, NULL},
+    {"", "IsNaN", fits_floats, node_is_nan, elements, NULL},
     {"", "Sqrt", fits_floats, node_unary, elements, NULL},
     {"", "Exp", fits_floats, node_unary, elements, NULL},
     {"", "Log", fits_floats, node_unary, elements, NULL},

@@ -44,16 +44,23 @@ extern "C" lw_status lw_cuda_finish(infer_cuda *x, const lw_cuda_product *p, con
     return lw_cuda_launched("requantizing", err);
 }
 
+template <bool APART> static lw_status few_rows(infer_cuda *x, const lw_cuda_product *p, lw_error *err)
+{
+    if (p->m == 1)
+        return lw_few_rows_launch<1, LW_CUDA_FEW_1, APART>(x, p, LW_CUDA_FEW_BLOCKS_1, LW_CUDA_FEW_CHUNK_1,
+                                                           err);
+    return lw_few_rows_launch<4, LW_CUDA_FEW_4, APART>(x, p, LW_CUDA_FEW_BLOCKS_4, LW_CUDA_FEW_CHUNK_4, err);
+}
+
 extern "C" lw_status lw_cuda_few_rows(infer_cuda *x, const lw_cuda_product *p, lw_error *err)
 {
-    bool apart = x->policy == LW_CUDA_INT;
-    if (p->m == 1)
-        return apart ? lw_few_rows_launch<1, LW_CUDA_FEW_1, true>(x, p, LW_CUDA_FEW_BLOCKS, 32768, err)
-                     : lw_few_rows_launch<1, LW_CUDA_FEW_1, false>(x, p, LW_CUDA_FEW_BLOCKS, 32768, err);
+    if (x->policy == LW_CUDA_INT)
+        return few_rows<true>(x, p, err);
     if (p->m <= 4)
-        return apart ? lw_few_rows_launch<4, LW_CUDA_FEW_4, true>(x, p, LW_CUDA_FEW_BLOCKS, 8192, err)
-                     : lw_few_rows_launch<4, LW_CUDA_FEW_4, false>(x, p, LW_CUDA_FEW_BLOCKS, 8192, err);
-    return lw_few_rows_launch<8, LW_CUDA_FEW_8, false>(x, p, LW_CUDA_FEW_BLOCKS, LW_CUDA_FEW_CHUNK_8, err);
+        return few_rows<false>(x, p, err);
+    if (x->policy == LW_CUDA_TENSOR)
+        return lw_cuda_few_tensor(x, p, err);
+    return lw_few_rows_launch<8, LW_CUDA_FEW_8, false>(x, p, LW_CUDA_FEW_BLOCKS_8, LW_CUDA_FEW_CHUNK_8, err);
 }
 
 extern "C" lw_status lw_cuda_dot_tiles(infer_cuda *x, const lw_cuda_product *p, lw_error *err)
@@ -108,7 +115,9 @@ extern "C" lw_status lw_cuda_multiply(infer_cuda *x, const lw_cuda_product *p, l
 extern "C" const char *lw_cuda_multiply_kernel(int policy, int64_t m)
 {
     if (m <= few(policy))
-        return policy == LW_CUDA_INT ? "int8 product, few rows" : "int8 product, few rows, DP4A";
+        return policy == LW_CUDA_INT               ? "int8 product, few rows"
+               : policy == LW_CUDA_TENSOR && m > 4 ? "int8 product, few rows, tensor cores"
+                                                   : "int8 product, few rows, DP4A";
     return policy == LW_CUDA_INT      ? "int8 product, tiles"
            : policy == LW_CUDA_TENSOR ? "int8 product, tensor cores"
                                       : "int8 product, tiles, DP4A";

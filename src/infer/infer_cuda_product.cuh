@@ -10,9 +10,6 @@
 #include "infer/infer_tuning.h"
 #include "infer/quant.h"
 
-/* Bytes of depth that a stage holds, and 16-byte segments of it. */
-enum { LW_STAGE = LW_CUDA_DEPTH, LW_SEGMENTS = LW_STAGE / 16 };
-
 /* ---- sums -> results ------------------------------------------------------------------------------- */
 
 /* What belongs to one column of c. */
@@ -163,30 +160,32 @@ LW_DEVICE int32_t lw_segment_of(const lw_cuda_product *p, int s)
     return s * 16 < p->k ? s * 16 : 0;
 }
 
-/* Rows of 64 bytes in shared memory; the four segments of a row change places so that one segment of 8
+/* Rows of DEPTH bytes in shared memory; the 16-byte segments of a row change places so that one segment of 8
  * neighbouring rows lies in 8 different groups of banks. */
-LW_DEVICE int lw_swizzled(int row, int segment)
+template <int DEPTH> LW_DEVICE int lw_swizzled(int row, int segment)
 {
-    return row * LW_STAGE + ((segment ^ (row >> 1 & 3)) << 4);
+    return row * DEPTH + ((segment ^ (DEPTH == 64 ? row >> 1 & 3 : row & 7)) << 4);
 }
 
-/* Copies stage k of the tile at (row0, column0): ROWS rows of A, then COLUMNS rows of B. Thread t always
- * copies segment t % 4 of rows t / 4 + multiples of THREADS / 4; from[] are its rows of A. */
-template <int ROWS, int COLUMNS, int THREADS>
+/* Copies stage k, DEPTH bytes deep, of the tile at (row0, column0): ROWS rows of A, then COLUMNS rows of B.
+ * Each thread always copies the same segment, of rows as far apart as all threads reach; from[] are its rows
+ * of A. */
+template <int ROWS, int COLUMNS, int THREADS, int DEPTH>
 LW_DEVICE void lw_fill_stage(const lw_cuda_product *p, uint8_t *stage, const uint8_t *const *from,
                              int column0, int k)
 {
-    int segment = (int)threadIdx.x % LW_SEGMENTS, row = (int)threadIdx.x / LW_SEGMENTS;
-    int32_t offset = lw_segment_of(p, k * LW_SEGMENTS + segment);
+    enum { SEGMENTS = DEPTH / 16, APART = THREADS / SEGMENTS };
+    int segment = (int)threadIdx.x % SEGMENTS, row = (int)threadIdx.x / SEGMENTS;
+    int32_t offset = lw_segment_of(p, k * SEGMENTS + segment);
 #pragma unroll
-    for (int i = 0; i < ROWS * LW_SEGMENTS / THREADS; i++)
-        lw_copy16(stage + lw_swizzled(row + i * (THREADS / LW_SEGMENTS), segment), from[i] + offset);
-    const uint8_t *b = p->b + k * LW_STAGE + segment * 16;
+    for (int i = 0; i < ROWS / APART; i++)
+        lw_copy16(stage + lw_swizzled<DEPTH>(row + i * APART, segment), from[i] + offset);
+    const uint8_t *b = p->b + k * DEPTH + segment * 16;
 #pragma unroll
-    for (int i = 0; i < COLUMNS * LW_SEGMENTS / THREADS; i++) {
-        int r = row + i * (THREADS / LW_SEGMENTS), j = column0 + r;
+    for (int i = 0; i < COLUMNS / APART; i++) {
+        int r = row + i * APART, j = column0 + r;
         j = j < p->n ? j : p->n - 1;
-        lw_copy16(stage + ROWS * LW_STAGE + lw_swizzled(r, segment), b + (int64_t)j * p->pitch);
+        lw_copy16(stage + ROWS * DEPTH + lw_swizzled<DEPTH>(r, segment), b + (int64_t)j * p->pitch);
     }
 }
 

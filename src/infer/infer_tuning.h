@@ -51,32 +51,52 @@ enum { LW_CPU_CONV_POSITIONS = 512 };
 
 /* ---- CUDA ---- */
 
-/* Threads of a block of the product for few rows. */
-enum { LW_CUDA_FEW_THREADS = 256, LW_CUDA_FEW_BLOCKS = 4 };
-/* Columns a warp takes at a time, loads of each before it computes; for 1, 4 and 8 rows. */
-#define LW_CUDA_FEW_1 1, 4
-#define LW_CUDA_FEW_4 2, 2
-#define LW_CUDA_FEW_8 4, 1
-/* Bytes of depth of 8 rows in shared memory at a time. */
-#define LW_CUDA_FEW_CHUNK_8 4096
+/* Products, whole runs on one H200 (132 multiprocessors, 1.98 GHz, CUDA 13.0), weights 16384 x 16384 read
+ * from memory (268 MB), results in bytes, all lines in one process, every result checked; us:
+ * - 1 row, by DP4A, columns a warp x loads: 1x4 68.7, 1x8 71.4, 2x4 70.5, 2x2 64.6 with 8 blocks (66.8 with
+ * 4), 4x1 64.6, 4x2 67.0
+ * - 4 rows by DP4A: 2x2 77.3, 4x1 68.1 with 8 blocks (69.6 with 4), 4x2 78.9, 2x4 78.3
+ * - 8 rows by DP4A: 4x1 97.7, 2x2 92.4, 4x2 with 2 blocks and 8192 bytes of depth 88.4, 4x2 with 16384 108
+ * - 8 rows on tensor cores, fragments from memory: 16 columns x 2 loads 70.7, x 4 103.8, 32 columns x 2 94.8
+ * - 32 rows: stages of 64 bytes 93.0, of 128 70.8, of 256 68.3 (at 16 rows the same); fragments from
+ * memory 93.6; cuBLASLt and a requantization 81.8
+ * - 64 rows: 64 x 64 tiles, stages of 256 bytes 74.9, of 128 83.3; 32 x 64 tiles 93.4; cuBLASLt 85.2
+ * - 128 rows: 128 x 128 tiles, stages of 64 bytes 144.6, of 128 122.1; cuBLASLt 85.5
+ * - 256 rows: 216.6 (128 x 256 tiles 268.8); cuBLASLt 178.3
+ * - 4096 rows: 3293 (128 x 256 tiles 4556); cuBLASLt 1470
+ * Lines of memory as long as a stage is deep are what few rows gain from: 16384 rows that are read 64 bytes
+ * at a time leave a page of memory after each. */
+enum { LW_CUDA_FEW_THREADS = 256 };
+/* Products of few rows by dot products: columns a warp takes at a time, loads of each before it computes;
+ * blocks a multiprocessor and bytes of depth of the rows in shared memory; for 1, 4 and 8 rows. */
+#define LW_CUDA_FEW_1 2, 2
+#define LW_CUDA_FEW_4 4, 1
+#define LW_CUDA_FEW_8 4, 2
+enum { LW_CUDA_FEW_BLOCKS_1 = 8, LW_CUDA_FEW_BLOCKS_4 = 8, LW_CUDA_FEW_BLOCKS_8 = 2 };
+enum { LW_CUDA_FEW_CHUNK_1 = 32768, LW_CUDA_FEW_CHUNK_4 = 8192, LW_CUDA_FEW_CHUNK_8 = 8192 };
+/* The same on tensor cores, for 5 to 8 rows: 16-column and 8-row products of a warp, loads. */
+#define LW_CUDA_FEW_TENSOR 1, 1, 2
 
 /* Tiles of dot products: warps down and across, rows and columns of a lane, stages, blocks that shall be
- * resident on a multiprocessor. */
+ * resident on a multiprocessor. 4096 x 4096 x 4096: large 105 TOPS, with 4 stages and one block 101. */
 #define LW_CUDA_DOT_LARGE 4, 2, 8, 8, 3, 2
 #define LW_CUDA_DOT_SMALL 2, 2, 4, 4, 4, 4
 
-/* Tiles of tensor cores: warps down and across, 16-row and 8-column products of a warp, stages, blocks that
- * shall be resident. */
-#define LW_CUDA_TENSOR_LARGE 2, 4, 4, 8, 4, 1
-#define LW_CUDA_TENSOR_MIDDLE 2, 2, 2, 8, 4, 2
-#define LW_CUDA_TENSOR_SMALL 1, 4, 2, 2, 6, 2
+/* Tiles of tensor cores: warps down and across, 16-row and 8-column products of a warp, bytes of depth of a
+ * stage, stages, blocks that shall be resident. */
+#define LW_CUDA_TENSOR_LARGE 2, 4, 4, 4, 64, 4, 2
+#define LW_CUDA_TENSOR_SMALL 1, 4, 2, 2, 64, 6, 2
+#define LW_CUDA_TENSOR_DEEP_32 1, 4, 2, 2, 256, 3, 2
+#define LW_CUDA_TENSOR_DEEP_64 1, 4, 4, 2, 256, 3, 1
+/* Shared memory that the deep ones need. */
+enum { LW_CUDA_DEEP = 256, LW_CUDA_DEEP_SHARED = (64 + 64) * 256 * 3 };
 
 /* Products of at least so many rows and multiply-adds go to cuBLASLt, where it is installed. */
-#define LW_CUDA_LT_ROWS 256
-#define LW_CUDA_LT_WORK (INT64_C(1) << 32)
+#define LW_CUDA_LT_ROWS 65
+#define LW_CUDA_LT_WORK (INT64_C(1) << 31)
 
 /* Softmax and layer norm: threads of a block, 16-byte loads of a thread; rows up to LW_CUDA_SHORT_ROW get one
- * warp each. */
+ * warp each. 65536 x 4096: both 4.15 TB/s, 524288 x 512: 4.20 (copying: 4.27). */
 enum { LW_CUDA_ROW_THREADS = 128, LW_CUDA_ROW_FOURS = 8, LW_CUDA_SHORT_ROW = 512 };
 
 #endif
