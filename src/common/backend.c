@@ -39,6 +39,14 @@ lw_status lw_backend_cuda_usable(const lw_backend *self, int device, lw_error *e
         return lw_fail(err, LW_E_UNSUPPORTED,
                        "%s needs compute capability 8.0 (paired half minimum and maximum); %s has %d.%d",
                        self->name, d.name, d.major, d.minor);
+    if (self->policy == LW_CUDA_TENSOR && cc < 75)
+        return lw_fail(err, LW_E_UNSUPPORTED,
+                       "%s needs compute capability 7.5 (8-bit tensor cores); %s has %d.%d", self->name,
+                       d.name, d.major, d.minor);
+    if (self->policy == LW_CUDA_DP4A && cc < 61)
+        return lw_fail(err, LW_E_UNSUPPORTED,
+                       "%s needs compute capability 6.1 (four-byte dot products); %s has %d.%d", self->name,
+                       d.name, d.major, d.minor);
     return LW_OK;
 }
 

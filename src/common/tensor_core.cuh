@@ -44,9 +44,13 @@ LW_DEVICE void lw_mma_s8(int32_t *c, const uint32_t *a, const uint32_t *b)
  * 4g + t receives bytes 4t .. 4t + 3 of row g of each. */
 LW_DEVICE void lw_load_matrices(uint32_t *r, uint32_t address)
 {
+#if __CUDA_ARCH__ >= 750
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
                  : "r"(address));
+#else
+    r[0] = r[1] = r[2] = r[3] = 0; /* no such products there: lw_backend_cuda_usable() says so */
+#endif
 }
 
 #endif /* __CUDACC__ */
