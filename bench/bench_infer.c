@@ -212,7 +212,7 @@ static lw_status bench_shape(bench *b, const lw_infer_backend *row, const shape 
     LW_TRY_END(verify(b, &n, s, &c, &error, err));
     /* a device is given so much at a time that its start does not count */
     double seconds = amount / (s->layer == LINEAR && s->m > 16 ? 400 : s->layer == CONV ? 100 : 3);
-    job j = {.network = &n, .c = &c, .times = row->open && !b->quick ? (int)(0.004 / seconds) + 1 : 1};
+    job j = {.network = &n, .c = &c, .times = row->open && !b->quick ? (int)(0.02 / seconds) + 1 : 1};
     snprintf(about.unit, sizeof about.unit, "%s", unit);
     snprintf(about.backend, sizeof about.backend, "%s", peer ? "peer" : row->base.name);
     if (error > 0)
