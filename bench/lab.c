@@ -738,7 +738,7 @@ static lw_status function_errors(lab *l, lw_error *err)
         char name[64];
         snprintf(name, sizeof name, "%s against %s", f->fast, f->precise);
         LW_TRY(bench_find(
-            l->b, name, "src/infer: softmax", err,
+            l->b, name, i == 1 ? "src/infer/infer_cuda_rows.cu" : "", err,
             "greatest errors over %s, %d M samples against float64: %.4g and %.3g in the last place, "
             "%.2g and %.2g absolute",
             f->range, l->b->quick ? 4 : 64, (double)worst[0][0], (double)worst[1][0], (double)worst[0][1],

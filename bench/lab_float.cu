@@ -232,11 +232,10 @@ static const lab_variant horner_variants[] = {
     {"single", (const void *)horner<float>, 256, "FFMA"},
 };
 
-#define FUNCTION_ROW(title, variants)                                                                        \
+#define FUNCTION_ROW(title, where, variants)                                                                 \
     {                                                                                                        \
-        title, "256 threads, 8 blocks a multiprocessor", "calls", "src/infer: softmax and activations",      \
-            256 * 4, 0, 1 << 22, 0, 1000, 3, 0, 8, 8, false, 256, 2e-5, NULL, functions_reference,           \
-            VARIANTS(variants)                                                                               \
+        title, "256 threads, 8 blocks a multiprocessor", "calls", where, 256 * 4, 0, 1 << 22, 0, 1000, 3, 0, \
+            8, 8, false, 256, 2e-5, NULL, functions_reference, VARIANTS(variants)                            \
     }
 
 static const lab_technique techniques[] = {
@@ -248,11 +247,12 @@ static const lab_technique techniques[] = {
      "src/paths/paths_kernels.cuh, src/align/search_kernels.cuh: four rows a step", UNROLL_LENGTH * 128 * 4,
      0, 1 << 20, 0, 1000, 3, 0, 1, UNROLL_LENGTH, false, 128, 0, NULL, unrolled_reference,
      VARIANTS(unrolled_variants)},
-    FUNCTION_ROW("float division", divide_variants),
-    FUNCTION_ROW("exponential", exp_variants),
-    FUNCTION_ROW("logarithm", log_variants),
-    FUNCTION_ROW("sine", sin_variants),
-    FUNCTION_ROW("reciprocal square root", rsqrt_variants),
+    FUNCTION_ROW("float division", "src/infer/infer_cuda_rows.cu: one reciprocal a row", divide_variants),
+    FUNCTION_ROW("exponential", "src/infer/infer_cuda_rows.cu: __expf after the maximum is subtracted",
+                 exp_variants),
+    FUNCTION_ROW("logarithm", "", log_variants),
+    FUNCTION_ROW("sine", "", sin_variants),
+    FUNCTION_ROW("reciprocal square root", "", rsqrt_variants),
     {"single and double precision", "256 threads, 8 blocks a multiprocessor, Horner's scheme", "FMAs",
      "src/paths: f32 beside f64", 256 * 4, 0, 1 << 22, 0, 500, 3, 0, 8, 64, false, 256, 2e-6, NULL,
      horner_reference, VARIANTS(horner_variants)},
