@@ -166,7 +166,7 @@ LW_DEVICE void lw_sw_row(lw_sw_state<C> &s, const uint4 *first, const uint4 *sec
                 s.g[j] = g;
             }
             if (MAX && (j & 1))
-                s.best = lw_sw_max3<A>(s.best, previous, h);
+                s.best = lw_sw_max3<A>(previous, h, s.best); /* this order: fewer register-bank conflicts */
             previous = h;
         }
     }
