@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # The same set-up as quickstart.sh, and all tests: laws and format, the default build with its tests, the
 # sanitizer builds with theirs, and machine code for every GPU that the toolkit can target.
-# Usage: scripts/test.sh [STAGE...]    stages: checks default asan tsan fuzz cuda quickstart (default: all)
+# Usage: scripts/test.sh [STAGE...]    stages: checks default asan tsan fuzz soak cuda quickstart (default: all)
 # Ends with one line "N passed, N failed, N skipped". A GPU test without a GPU counts as skipped.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD
 stages=("$@")
-[ ${#stages[@]} -eq 0 ] && stages=(checks default asan tsan fuzz cuda quickstart)
+[ ${#stages[@]} -eq 0 ] && stages=(checks default asan tsan fuzz soak cuda quickstart)
 passed=0 failed=0 skipped=0
 mkdir -p build
 
@@ -88,6 +88,9 @@ for stage in "${stages[@]}"; do
             echo "SKIPPED: no clang here, nothing was fuzzed"
             skipped=$((skipped + 1))
         fi
+        ;;
+    soak) # of the default build
+        one scripts/soak.sh build/default/lanewise build/default/simulate-reads 60
         ;;
     cuda)
         if command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; then
