@@ -56,8 +56,8 @@ double bench_unit_scale(const char *unit)
         double scale;
     } prefixes[] = {{'k', 1e3}, {'M', 1e6}, {'G', 1e9}, {'T', 1e12}};
     size_t length = strlen(unit);
-    bool is_rate = length > 4 ? strcmp(unit + length - 2, "/s") == 0 || strcmp(unit + length - 4, "CUPS") == 0
-                              : strcmp(unit, "TOPS") == 0 || strcmp(unit, "GB/s") == 0;
+    bool is_rate = length >= 4 && (strcmp(unit + length - 2, "/s") == 0 ||
+                                   strcmp(unit + length - 4, "CUPS") == 0 || strcmp(unit, "TOPS") == 0);
     for (size_t i = 0; is_rate && i < sizeof prefixes / sizeof *prefixes; i++)
         if (unit[0] == prefixes[i].letter)
             return prefixes[i].scale;

@@ -36,7 +36,11 @@ static const limit limits[] = {
     /* eight operations an instruction; the tensor cores are counted in operations */
     {"infer", "", "cuda-dp4a", "TOPS", "IDP.4A", 1.0 / 8, 0},
     {"infer", "", "cuda-tensor", "TOPS", "IMMA s8", 1, 0},
-    {"infer", "", "cuda", "GB/s", "read", 1, 0},
+    /* read once and written once, or weights that are read once */
+    {"infer", "softmax", "cuda", "TB/s", "copy", 1, 0},
+    {"infer", "layernorm", "cuda", "TB/s", "copy", 1, 0},
+    {"infer", "copy", "cuda", "TB/s", "copy", 1, 0},
+    {"infer", "", "cuda", "TB/s", "read", 1, 0},
     {"techniques", "softmax", "cuda", "GB/s", "copy", 1, 0},
 };
 
