@@ -351,7 +351,7 @@ typedef struct piece {
 /* Which subjects of a query are worth an exact score. */
 typedef struct screening {
     bool on;
-    int misses;    /* tasks that let too many pass */
+    int64_t seen;  /* subjects screened */
     lw_top bounds; /* scores that subjects have at least: its min_score is what the best have */
     list candidates;
 } screening;
@@ -418,11 +418,20 @@ static lw_status file_score(search_call *call, int32_t query, int32_t subject, i
 
 enum { SHORT = -2 }; /* in place of a score that cannot be among the best */
 
+/* Drops what cannot reach the bar any more. */
+static void drop_short(list *l, int32_t bar)
+{
+    int64_t kept = 0;
+    for (int64_t k = 0; k < l->n; k++)
+        if (l->entry[k].score >= bar)
+            l->entry[kept++] = l->entry[k];
+    l->n = kept;
+}
+
 /* Files the values of screened subjects of a query; the caller holds the lock. */
 static lw_status file_bounds(search_call *call, int32_t query, const int32_t *subjects, int64_t n,
                              const int32_t *values, int64_t stride, lw_error *err)
 {
-    enum { MIN_SUBJECTS = 64, MAX_MISSES = 3 };
     const lw_search_screen *range = &call->cpu->screen;
     const lw_database_view *db = call->cpu->setup.database;
     screening *screen = &call->screens[query];
@@ -437,19 +446,22 @@ static lw_status file_bounds(search_call *call, int32_t query, const int32_t *su
         bounds->n = lw_top_sort(bounds->hits, bounds->n, call->request->top_n, db->order);
         bounds->min_score = bounds->hits[bounds->n - 1].score;
     }
-    int64_t passed = 0;
     for (int64_t i = 0; i < n; i++) {
         int32_t value = values[i * stride];
         if (value == LW_SEARCH_OVERFLOW) {
             call->rescued++;
             LW_TRY(put_on_list(&call->later[query], subjects[i], INT32_MAX, err));
         } else if (value != SHORT && value + range->above >= bounds->min_score) {
-            passed++;
             LW_TRY(put_on_list(&screen->candidates, subjects[i], value + range->above, err));
         }
     }
-    if (n >= MIN_SUBJECTS && passed > n / search_cpu_tuning.screen_share && ++screen->misses == MAX_MISSES)
-        screen->on = false;
+    /* given up where too many stay, once the bar has had time to rise */
+    screen->seen += n;
+    if (screen->seen >= (int64_t)call->request->top_n * search_cpu_tuning.screen_settled &&
+        screen->candidates.n > screen->seen / search_cpu_tuning.screen_share) {
+        drop_short(&screen->candidates, bounds->min_score);
+        screen->on = screen->candidates.n <= screen->seen / search_cpu_tuning.screen_share;
+    }
     return LW_OK;
 }
 
@@ -706,13 +718,9 @@ static int32_t bar_of(const search_call *call, int64_t query)
  * first. */
 static void tidy_list(const search_call *call, int64_t query, list *l)
 {
-    int64_t kept = 0;
-    for (int64_t k = 0; k < l->n; k++)
-        if (l->entry[k].score >= bar_of(call, query))
-            l->entry[kept++] = l->entry[k];
-    l->n = kept;
-    if (kept)
-        qsort(l->entry, (size_t)kept, sizeof *l->entry, by_subject);
+    drop_short(l, bar_of(call, query));
+    if (l->n)
+        qsort(l->entry, (size_t)l->n, sizeof *l->entry, by_subject);
 }
 
 /* Cuts the lists of a pass. false: there is nothing left to do. */

@@ -12,7 +12,8 @@ typedef struct lw_search_cpu_tuning {
     int screen_subjects; /* the first pass screens where so many subjects come on each hit that is wanted:
                             about 7 extend are left open, in which scores of chance grow 6 times as frequent,
                             and screening saves a third of the time */
-    int screen_share;    /* it gives up when more than one in so many passes */
+    int screen_settled;  /* it may give up after so many subjects for each hit that is wanted */
+    int screen_share;    /* ... when more than one in so many stays a candidate */
     int striped_rows; /* what a column of a subject that is scored alone costs beside its rows: handing gaps
                          on from lane to lane */
 } lw_search_cpu_tuning;
@@ -22,6 +23,7 @@ static const lw_search_cpu_tuning search_cpu_tuning = {.chunk_letters = 256 << 1
                                                        .pack_queries = 32,
                                                        .list_subjects = 512,
                                                        .screen_subjects = 32,
+                                                       .screen_settled = 64,
                                                        .screen_share = 8,
                                                        .striped_rows = 60};
 
