@@ -350,6 +350,8 @@ static lw_status bench_instruction_sets(bench *b, const lw_align_setup *setup, c
 lw_status bench_align(bench *b, lw_error *err)
 {
     lw_scoring sc;
+    if (b->pairs)
+        return bench_pairs(b, err);
     LW_TRY(lw_scoring_dna(&sc, 1, 4, 6, 1, err));
     const int64_t few = b->quick ? 64 : 1000, many = b->quick ? 256 : 20000, most = b->quick ? 2000 : 1000000;
     input in;
@@ -392,5 +394,5 @@ lw_status bench_align(bench *b, lw_error *err)
 end:
     free(hits);
     input_free(&in);
-    return status;
+    return status == LW_OK ? bench_pairs(b, err) : status;
 }

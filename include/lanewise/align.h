@@ -1,14 +1,14 @@
 /* align.h - exact pairwise alignment: local, global, semi-global, affine gaps.
  *
  * Units: lengths in letters; positions 0-based, half-open; scores in matrix units. A gap of k >= 1
- * letters costs gap_open + k * gap_extend. Recurrence: Gotoh, J. Mol. Biol. 162:705 (1982); local
+ * letters costs gap_open + k * gap_extend, or, with two-piece penalties, the less of two such prices. Recurrence: Gotoh, J. Mol. Biol. 162:705 (1982); local
  * form: Smith and Waterman, J. Mol. Biol. 147:195 (1981).
  *
  * Which optimum is reported is part of the contract, so that every backend returns the same one:
  * highest score, then forward strand, then the target that comes first, then the smallest target
  * end, then the smallest query end. The path is traced from that end: the diagonal if it attains
- * H, else a deletion, else an insertion; inside a gap, extend if that attains the value, else
- * open; a local path stops at the first H = 0. Gaps therefore lie as far left as they can. */
+ * H, else a deletion, else an insertion (of two pieces the first); inside a gap, extend if that
+ * attains the value, else open; a local path stops at the first H = 0. Gaps therefore lie as far left as they can. */
 #ifndef LANEWISE_ALIGN_H
 #define LANEWISE_ALIGN_H
 
@@ -45,6 +45,8 @@ typedef struct lw_scoring {
     int16_t score[LW_MAX_LETTERS * LW_MAX_LETTERS]; /* [query code * LW_MAX_LETTERS + target code] */
     int32_t max_score, min_score;                   /* over the n_letters x n_letters entries */
     int32_t gap_open, gap_extend;                   /* penalties, 0 .. LW_MAX_SCORE */
+    bool two_piece;                                 /* a gap costs the less of two prices ... */
+    int32_t gap_open2, gap_extend2;                 /* ... the other of which is made of these */
 } lw_scoring;
 
 /* DNA letters ACGTN (U = T, other IUPAC codes = N) with `match` for equal, -`mismatch` for
@@ -58,6 +60,18 @@ lw_status lw_scoring_dna(lw_scoring *out, int match, int mismatch, int gap_open,
  * LW_E_ARG (penalties), LW_E_INPUT (file), LW_E_IO. */
 lw_status lw_scoring_matrix(lw_scoring *out, const char *name_or_file, lw_alphabet_type type, int gap_open,
                             int gap_extend, lw_error *err);
+
+/* Makes a gap of k letters cost the less of what *scoring charges so far and gap_open + k * gap_extend: long gaps
+ * by a flatter price, as minimap2's -O 4,24 -E 2,1. LW_E_ARG. */
+lw_status lw_scoring_two_piece(lw_scoring *scoring, int gap_open, int gap_extend, lw_error *err);
+
+/* What a gap of k >= 1 letters costs. */
+static inline int32_t lw_gap_cost(const lw_scoring *scoring, int32_t k)
+{
+    int32_t first = scoring->gap_open + k * scoring->gap_extend;
+    int32_t second = scoring->gap_open2 + k * scoring->gap_extend2;
+    return scoring->two_piece && second < first ? second : first;
+}
 
 /* n sequences of codes, back to back in any order. Borrowed. Every len[i] >= 0; codes < n_letters. */
 typedef struct lw_seqs {

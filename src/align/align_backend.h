@@ -98,6 +98,10 @@ struct lw_align_backend {
     /* targets NULL: setup->refs. Appends to cigars; paths[i] belongs to tasks[i]. */
     lw_status (*trace)(void *context, const lw_seqs *queries, const lw_seqs *targets, int64_t n,
                        const lw_trace_task *tasks, lw_path *paths, lw_cigars *cigars, lw_error *err);
+    /* pair_ends() over forward strands and the paths to those ends in one go; paths[i] belongs to hits[i] and has
+     * no operations where there is no alignment. Appends to cigars. NULL: no faster than one after the other. */
+    lw_status (*pairs)(void *context, const lw_seqs *queries, const lw_seqs *targets, lw_hit *hits,
+                       lw_path *paths, lw_cigars *cigars, lw_error *err);
     void (*close)(void *context); /* NULL is allowed */
 };
 
@@ -113,6 +117,14 @@ extern const lw_align_backend lw_align_scalar, lw_align_cpu, lw_align_cuda_dpx, 
 /* The task that traces `hit`: fills all but `query`, with the target window that holds every optimal path
  * ending there (the proof is in align.c). */
 void lw_trace_window(const lw_scoring *scoring, lw_mode mode, const lw_hit *hit, lw_trace_task *task);
+
+/* Ends and paths of pairs: backend->pairs if there is one, else its pair_ends() and trace(). */
+lw_status lw_align_pairs_with(const lw_align_backend *backend, void *context, const lw_align_setup *setup,
+                              const lw_seqs *queries, const lw_seqs *targets, lw_hit *hits, lw_path *paths,
+                              lw_cigars *cigars, lw_error *err);
+
+/* The most letters that one gap may have for this price; -1: any number. */
+int64_t lw_gap_letters(const lw_scoring *scoring, int64_t price);
 
 /* Makes room for `more` operations. LW_E_NOMEM. */
 lw_status lw_cigars_reserve(lw_cigars *cigars, int64_t more, lw_error *err);

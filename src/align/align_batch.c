@@ -160,6 +160,8 @@ lw_status lw_check_range(const lw_scoring *scoring, lw_mode mode, int32_t query_
                                               : query_len;
     int64_t lowest =
         3 * (int64_t)scoring->gap_open + (gap_letters + 1) * scoring->gap_extend + 4 * (int64_t)LW_MAX_SCORE;
+    if (scoring->two_piece) /* H as with the first piece alone, E and F of the second below it */
+        lowest += (int64_t)scoring->gap_open2 + scoring->gap_extend2;
     if (lowest > limit)
         return lw_fail(
             err, LW_E_RANGE,

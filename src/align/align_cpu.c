@@ -12,6 +12,7 @@
 #include "align/align_cpu_kernels.h"
 #include "align/align_cpu_tuning.h"
 #include "align/align_order.h"
+#include "align/align_plain.h"
 #include "align/align_select.h"
 #include "common/cpu.h"
 #include "common/fail.h"
@@ -661,6 +662,8 @@ static lw_status cpu_pair_ends(void *context, const lw_seqs *queries, const lw_s
                                lw_error *err)
 {
     cpu *c = context;
+    if (c->setup.scoring->two_piece)
+        return lw_plain_pair_ends(&c->setup, queries, targets, hits, err);
     int64_t n = queries->n;
     if (n == 0)
         return LW_OK;
@@ -1007,6 +1010,8 @@ static lw_status cpu_trace(void *context, const lw_seqs *queries, const lw_seqs 
                            const lw_trace_task *tasks, lw_path *paths, lw_cigars *cigars, lw_error *err)
 {
     cpu *c = context;
+    if (c->setup.scoring->two_piece)
+        return lw_plain_trace(&c->setup, queries, targets ? targets : c->setup.refs, n, tasks, paths, cigars, err);
     if (n == 0)
         return LW_OK;
     int64_t longest = 0;
@@ -1486,6 +1491,8 @@ static lw_status key_task(void *arg, int64_t t, int w, lw_error *err)
 static lw_status cpu_place(void *context, const lw_seqs *reads, lw_placements *out, lw_error *err)
 {
     cpu *c = context;
+    if (c->setup.scoring->two_piece)
+        return lw_plain_place(&c->setup, reads, out, err);
     const lw_align_setup *setup = &c->setup;
     sized *sizes = malloc(((size_t)reads->n + 1) * sizeof *sizes);
     int64_t *order = malloc(((size_t)reads->n + 1) * sizeof *order);

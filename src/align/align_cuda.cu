@@ -1,5 +1,5 @@
-/* align_cuda.cu - the CUDA rows of the alignment backends: memory, batches, launches. The kernels are in
- * align_cuda_score.cu, align_cuda_select.cu and align_cuda_trace.cu.
+/* align_cuda.cu - the CUDA rows of the alignment backends: memory, batches and launches of scores. The kernels are
+ * in align_cuda_score.cu and align_cuda_select.cu; paths are align_cuda_paths.cu's.
  *
  * place(): scores of all blocks (align_cuda_score.cu), then rounds of deciding and of computing single
  * columns (align_cuda_select.cu) until no read needs more; only finished hits go back to the host. */
@@ -8,16 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "align/align_cuda_memory.h"
+#include "align/align_paths.h"
+#include "align/align_plain.h"
 #include "align/align_tuning.h"
-#include "common/cuda_check.h"
 #include "common/device.h"
 #include "common/warp.cuh"
-
-/* Memory that only grows. */
-typedef struct area {
-    void *at;
-    size_t bytes;
-} area;
 
 typedef struct context {
     lw_align_setup setup;
@@ -37,58 +33,28 @@ typedef struct context {
     area codes, start, len, targets, target_start, target_len, target_block, slots, segments, groups, words,
         border;
     area view, list, again, counts, head, nodes, node_slots, node_segments, columns, hits, ties;
-    area items, scratch, ops, results;
     /* pinned host memory */
     area p_codes, p_start, p_len, p_targets, p_target_start, p_target_len, p_target_block, p_slots,
         p_segments, p_groups;
-    area p_view, p_list, p_counts, p_hits, p_ties, p_items, p_results, p_ops;
+    area p_view, p_list, p_counts, p_hits, p_ties;
     /* plain host memory */
     area order, spare;
+    lw_paths *paths; /* opened when the first is asked for */
 } context;
 
 static lw_status device_room(context *c, area *a, size_t bytes, lw_error *err)
 {
-    if (a->bytes >= bytes && a->at)
-        return LW_OK;
-    if (a->at)
-        cudaFree(a->at);
-    a->at = NULL, a->bytes = 0;
-    size_t wanted = bytes + bytes / 8 + 256;
-    cudaError_t code = cudaMalloc(&a->at, wanted);
-    if (code != cudaSuccess) {
-        a->at = NULL;
-        c->out_of_memory = code == cudaErrorMemoryAllocation;
-        return lw_cuda_fail(err, code, "allocating device memory");
-    }
-    a->bytes = wanted;
-    return LW_OK;
+    return area_device(a, bytes, &c->out_of_memory, err);
 }
 
 static lw_status pinned_room(area *a, size_t bytes, lw_error *err)
 {
-    if (a->bytes >= bytes && a->at)
-        return LW_OK;
-    if (a->at)
-        cudaFreeHost(a->at);
-    a->at = NULL, a->bytes = 0;
-    size_t wanted = bytes + bytes / 8 + 256;
-    if (cudaMallocHost(&a->at, wanted) != cudaSuccess) {
-        cudaGetLastError();
-        a->at = NULL;
-        return lw_fail_memory(err, wanted);
-    }
-    a->bytes = wanted;
-    return LW_OK;
+    return area_pinned(a, bytes, err);
 }
 
 static lw_status host_room(area *a, size_t bytes, lw_error *err)
 {
-    if (a->bytes >= bytes && a->at)
-        return LW_OK;
-    free(a->at);
-    a->at = malloc(bytes + bytes / 8 + 256);
-    a->bytes = a->at ? bytes + bytes / 8 + 256 : 0;
-    return a->at ? LW_OK : lw_fail_memory(err, bytes);
+    return area_host(a, bytes, err);
 }
 
 static lw_status upload(context *c, area *to, const area *from, size_t bytes, lw_error *err)
@@ -186,17 +152,16 @@ static void cuda_close(void *context_)
     cudaSetDevice(c->setup.device);
     if (c->stream)
         cudaStreamSynchronize(c->stream);
+    lw_paths_close(c->paths);
     area *device[] = {&c->table,      &c->refs,         &c->ref_start, &c->ref_len,    &c->ref_block,
                       &c->codes,      &c->start,        &c->len,       &c->targets,    &c->target_start,
                       &c->target_len, &c->target_block, &c->slots,     &c->segments,   &c->groups,
                       &c->words,      &c->border,       &c->view,      &c->list,       &c->again,
                       &c->counts,     &c->head,         &c->nodes,     &c->node_slots, &c->node_segments,
-                      &c->columns,    &c->hits,         &c->ties,      &c->items,      &c->scratch,
-                      &c->ops,        &c->results};
+                      &c->columns,    &c->hits,         &c->ties};
     area *pinned[] = {&c->p_codes,      &c->p_start,        &c->p_len,    &c->p_targets,  &c->p_target_start,
                       &c->p_target_len, &c->p_target_block, &c->p_slots,  &c->p_segments, &c->p_groups,
-                      &c->p_view,       &c->p_list,         &c->p_counts, &c->p_hits,     &c->p_ties,
-                      &c->p_items,      &c->p_results,      &c->p_ops};
+                      &c->p_view,       &c->p_list,         &c->p_counts, &c->p_hits,     &c->p_ties};
     for (size_t i = 0; i < sizeof device / sizeof *device; i++)
         cudaFree(device[i]->at);
     for (size_t i = 0; i < sizeof pinned / sizeof *pinned; i++)
@@ -765,7 +730,7 @@ static lw_status decide_all(context *c, batch *b, lw_error *err)
      * nodes run out, fewer reads are decided at a time, and in the end one read has as many as the memory
      * holds. */
     int32_t active = (int32_t)n;
-    for (int64_t todo = n; todo > 0;) {
+    for (int64_t undecided = n; undecided > 0;) {
         LW_TRY(node_room(c, capacity, columns, err));
         a.nodes = (lw_node *)c->nodes.at;
         a.slots = (lw_slot *)c->node_slots.at;
@@ -773,16 +738,16 @@ static lw_status decide_all(context *c, batch *b, lw_error *err)
         a.columns = (const lw_column *)c->columns.at;
         a.capacity = (int32_t)capacity;
         a.column_capacity = (int32_t)columns;
-        int32_t now = (int32_t)min64(active, todo), left = 0;
+        int32_t now = (int32_t)min64(active, undecided), left = 0;
         /* the last `now` of the list, moved to the front, so that what is left over stays behind the others
          */
         int32_t *all = (int32_t *)c->list.at;
         area whole = c->list;
-        c->list.at = all + (todo - now);
+        c->list.at = all + (undecided - now);
         lw_status status = decide_some(c, b, a, now, &left, err);
         c->list = whole;
         LW_TRY(status);
-        todo -= now - left;
+        undecided -= now - left;
         if (left == 0)
             continue;
         if (left == 1 && now == 1) {
@@ -894,184 +859,58 @@ static lw_status run_all(context *c, const lw_seqs *reads, const lw_seqs *target
 static lw_status cuda_place(void *context_, const lw_seqs *reads, lw_placements *out, lw_error *err)
 {
     context *c = (context *)context_;
+    if (c->setup.scoring->two_piece)
+        return lw_plain_place(&c->setup, reads, out, err);
     return run_all(c, reads, NULL, c->setup.n_hits, out->ties ? c->setup.n_ties : 0, out->hits, out->ties,
                    err);
+}
+
+/* --- paths ------------------------------------------------------------------------------------------------
+ */
+
+static lw_status open_paths(context *c, lw_error *err)
+{
+    LW_CUDA_TRY(err, "choosing the device", cudaSetDevice(c->setup.device));
+    if (c->paths)
+        return LW_OK;
+    lw_paths_setup setup;
+    memset(&setup, 0, sizeof setup);
+    setup.setup = &c->setup;
+    setup.policy = c->policy;
+    setup.multiprocessors = c->device.multiprocessors;
+    setup.shared_bytes = c->device.shared_bytes;
+    setup.budget = c->budget / 2;
+    setup.table = (const lw_score_table *)c->table.at;
+    setup.refs = (const uint8_t *)c->refs.at;
+    setup.ref_start = c->host_ref_start;
+    return lw_paths_open(&c->paths, &setup, err);
+}
+
+/* Ends with two-piece gaps come from the kernels of paths. */
+static lw_status ends_of_paths(context *c, const lw_seqs *queries, const lw_seqs *targets, lw_hit *hits,
+                               lw_error *err)
+{
+    if (c->setup.strands != LW_FORWARD)
+        return lw_plain_pair_ends(&c->setup, queries, targets, hits, err);
+    lw_path *paths = (lw_path *)malloc((size_t)(queries->n + 1) * sizeof *paths);
+    if (!paths)
+        return lw_fail_memory(err, (size_t)queries->n * sizeof *paths);
+    lw_cigars unused = {NULL, 0, 0};
+    lw_status status = open_paths(c, err);
+    if (status == LW_OK)
+        status = lw_paths_pairs(c->paths, queries, targets, hits, paths, &unused, err);
+    free(paths);
+    free(unused.op);
+    return status;
 }
 
 static lw_status cuda_pair_ends(void *context_, const lw_seqs *queries, const lw_seqs *targets, lw_hit *hits,
                                 lw_error *err)
 {
     context *c = (context *)context_;
+    if (c->setup.scoring->two_piece)
+        return ends_of_paths(c, queries, targets, hits, err);
     LW_TRY(run_all(c, queries, targets, 1, 0, hits, NULL, err));
-    return LW_OK;
-}
-
-/* --- traceback --------------------------------------------------------------------------------------------
- */
-
-enum { TRACE_SHORT, TRACE_WIDE, TRACE_LONG };
-
-typedef struct trace_batch {
-    const lw_seqs *queries, *targets;
-    const lw_trace_task *tasks;
-    const int32_t *pick; /* tasks of this batch: pick[0 .. n) */
-    int64_t n;
-    int kind;
-} trace_batch;
-
-static int trace_kind(const context *c, const lw_trace_task *t)
-{
-    int local = c->setup.mode == LW_LOCAL;
-    if (t->qlen + !local <= LW_TRACE_LANES * LW_TRACE_COLUMNS &&
-        lw_trace_fill_words(0, local, t->qlen, t->tlen) <= LW_TRACE_MOST_WORDS)
-        return TRACE_SHORT;
-    if (lw_trace_fill_words(1, local, t->qlen, t->tlen) <= LW_TRACE_MOST_WORDS)
-        return TRACE_WIDE;
-    return TRACE_LONG;
-}
-
-static int64_t long_ops(const lw_trace_task *t)
-{
-    /* insertions, deletions and matches alternate: each run but deletions takes query letters, all but
-     * insertions target letters */
-    return 2 * (int64_t)(t->qlen < t->tlen ? t->qlen : t->tlen) + 3;
-}
-
-/* Items of the batch, whose queries and targets are on the device already; room for its results. */
-static lw_status upload_tasks(context *c, const trace_batch *b, int64_t *scratch_words, int64_t *ops,
-                              lw_error *err)
-{
-    int local = c->setup.mode == LW_LOCAL, per_warp = b->kind == TRACE_SHORT ? LW_WARP / LW_TRACE_LANES : 1;
-    const int64_t *target_start = b->targets ? (const int64_t *)c->p_target_start.at : c->host_ref_start;
-    LW_TRY(pinned_room(&c->p_items, (size_t)b->n * sizeof(lw_trace_item), err));
-    LW_TRY(pinned_room(&c->p_results, (size_t)b->n * sizeof(lw_trace_result), err));
-    lw_trace_item *items = (lw_trace_item *)c->p_items.at;
-    *scratch_words = *ops = 0;
-    for (int64_t k = 0; k < b->n; k += per_warp) {
-        int32_t longest = 0;
-        for (int64_t i = k; i < k + per_warp && i < b->n; i++) {
-            const lw_trace_task *t = &b->tasks[b->pick[i]];
-            items[i].item = (int32_t)(t->query * 2 + t->reverse);
-            items[i].qlen = t->qlen;
-            items[i].tlen = t->tlen;
-            items[i].ref = target_start[t->target] + t->tbegin;
-            items[i].scratch = *scratch_words;
-            items[i].ops = *ops;
-            longest = t->tlen > longest ? t->tlen : longest;
-            if (b->kind == TRACE_LONG)
-                *ops += long_ops(t);
-        }
-        const lw_trace_task *t = &b->tasks[b->pick[k]];
-        *scratch_words += b->kind == TRACE_LONG
-                              ? lw_trace_long_words(local, t->qlen, t->tlen)
-                              : lw_trace_fill_words(b->kind == TRACE_WIDE, local, t->qlen, longest);
-    }
-    LW_TRY(upload(c, &c->items, &c->p_items, (size_t)b->n * sizeof(lw_trace_item), err));
-    LW_TRY(device_room(c, &c->results, (size_t)b->n * sizeof(lw_trace_result), err));
-    LW_TRY(device_room(c, &c->counts, sizeof(unsigned long long), err));
-    return pinned_room(&c->p_counts, sizeof(unsigned long long), err);
-}
-
-static lw_status trace_some(context *c, const trace_batch *b, lw_path *paths, lw_cigars *cigars,
-                            lw_error *err)
-{
-    int local = c->setup.mode == LW_LOCAL, n_letters = c->setup.scoring->n_letters,
-        wide = b->kind != TRACE_SHORT;
-    int64_t scratch_words, ops;
-    LW_TRY(upload_tasks(c, b, &scratch_words, &ops, err));
-    LW_TRY(device_room(c, &c->scratch, (size_t)scratch_words * 4, err));
-    if (b->kind != TRACE_LONG)
-        ops = max64(b->n * LW_TRACE_OPS, (int64_t)(c->ops.bytes / 4));
-    LW_TRY(device_room(c, &c->ops, (size_t)ops * 4, err));
-    lw_trace_args a;
-    memset(&a, 0, sizeof a);
-    a.queries.codes = (const uint8_t *)c->codes.at;
-    a.queries.start = (const int64_t *)c->start.at;
-    a.queries.len = (const int32_t *)c->len.at;
-    a.items = (const lw_trace_item *)c->items.at;
-    a.n = (int32_t)b->n;
-    a.refs = (const uint8_t *)(b->targets ? c->targets.at : c->refs.at);
-    a.table = (const lw_score_table *)c->table.at;
-    a.n_letters = n_letters;
-    a.mode = c->setup.mode;
-    uint32_t open, extend;
-    gap_words(c, LW_WORD_S32, &open, &extend);
-    a.open = (int32_t)open;
-    a.extend = (int32_t)extend;
-    a.scratch = (uint32_t *)c->scratch.at;
-    a.ops = (uint32_t *)c->ops.at;
-    a.ops_capacity = ops;
-    a.ops_used = (unsigned long long *)c->counts.at;
-    a.results = (lw_trace_result *)c->results.at;
-
-    int64_t shared = lw_trace_shared_bytes(wide, local, n_letters), warps = LW_TRACE_WARPS;
-    while (shared * warps > c->device.shared_bytes && warps > 1)
-        warps /= 2;
-    if (b->kind == TRACE_LONG) {
-        LW_TRY(allow_shared(c, (const void *)lw_trace_long[local], shared, err));
-        LW_CUDA_TRY(
-            err, "tracing",
-            lw_launch(lw_trace_long[local], dim3((unsigned)b->n), LW_WARP, (size_t)shared, c->stream, a));
-    } else {
-        int64_t lanes = wide ? LW_TRACE_WIDE_LANES : LW_TRACE_LANES,
-                units = (b->n * lanes + LW_WARP - 1) / LW_WARP;
-        LW_TRY(allow_shared(c, (const void *)lw_trace_fill[local][wide], shared * warps, err));
-        LW_CUDA_TRY(err, "tracing",
-                    lw_launch(lw_trace_fill[local][wide], dim3((unsigned)((units + warps - 1) / warps)),
-                              (unsigned)(warps * LW_WARP), (size_t)(shared * warps), c->stream, a));
-    }
-    unsigned long long *used = (unsigned long long *)c->p_counts.at;
-    while (b->kind != TRACE_LONG) {
-        LW_CUDA_TRY(err, "tracing", cudaMemsetAsync(a.ops_used, 0, sizeof *used, c->stream));
-        LW_CUDA_TRY(err, "tracing",
-                    lw_launch(lw_trace_walk[local][wide], dim3((unsigned)((b->n + 127) / 128)), 128, 0,
-                              c->stream, a));
-        LW_CUDA_TRY(err, "tracing",
-                    cudaMemcpyAsync(used, a.ops_used, sizeof *used, cudaMemcpyDeviceToHost, c->stream));
-        LW_CUDA_TRY(err, "tracing", cudaStreamSynchronize(c->stream));
-        if ((int64_t)*used <= a.ops_capacity)
-            break;
-        LW_TRY(device_room(c, &c->ops, (size_t)*used * 4, err));
-        a.ops = (uint32_t *)c->ops.at;
-        a.ops_capacity = (int64_t)*used;
-    }
-    lw_trace_result *results = (lw_trace_result *)c->p_results.at;
-    LW_CUDA_TRY(err, "copying paths",
-                cudaMemcpyAsync(results, c->results.at, (size_t)b->n * sizeof *results,
-                                cudaMemcpyDeviceToHost, c->stream));
-    int64_t n_ops = b->kind == TRACE_LONG ? 0 : (int64_t)*used;
-    LW_TRY(pinned_room(&c->p_ops, (size_t)n_ops * 4, err));
-    if (n_ops > 0)
-        LW_CUDA_TRY(
-            err, "copying paths",
-            cudaMemcpyAsync(c->p_ops.at, a.ops, (size_t)n_ops * 4, cudaMemcpyDeviceToHost, c->stream));
-    LW_CUDA_TRY(err, "tracing", cudaStreamSynchronize(c->stream));
-    LW_TRY(lw_cigars_reserve(cigars, n_ops, err));
-    if (n_ops > 0)
-        memcpy(cigars->op + cigars->n, c->p_ops.at, (size_t)n_ops * 4);
-    int64_t base = cigars->n;
-    cigars->n += n_ops;
-    for (int64_t k = 0; k < b->n; k++) {
-        const lw_trace_task *t = &b->tasks[b->pick[k]];
-        const lw_trace_result *r = &results[k];
-        lw_path *path = &paths[b->pick[k]];
-        if (r->score != t->score)
-            return lw_fail(err, LW_E_INTERNAL, "a traced alignment scores %d, its search said %d", r->score,
-                           t->score);
-        path->qstart = r->qstart;
-        path->tstart = r->tstart + t->tbegin;
-        path->n_cigar = r->n_ops;
-        path->cigar = base + r->ops;
-        if (b->kind == TRACE_LONG) {
-            LW_TRY(lw_cigars_reserve(cigars, r->n_ops, err));
-            if (r->n_ops > 0)
-                LW_CUDA_TRY(err, "copying paths",
-                            cudaMemcpy(cigars->op + cigars->n, a.ops + r->ops, (size_t)r->n_ops * 4,
-                                       cudaMemcpyDeviceToHost));
-            path->cigar = cigars->n;
-            cigars->n += r->n_ops;
-        }
-    }
     return LW_OK;
 }
 
@@ -1079,75 +918,16 @@ static lw_status cuda_trace(void *context_, const lw_seqs *queries, const lw_seq
                             const lw_trace_task *tasks, lw_path *paths, lw_cigars *cigars, lw_error *err)
 {
     context *c = (context *)context_;
-    lw_status status = LW_OK;
-    LW_CUDA_TRY(err, "choosing the device", cudaSetDevice(c->setup.device));
-    if (n == 0)
-        return LW_OK;
-    LW_TRY(upload_seqs(c, queries, 0, queries->n, LW_MARGIN, &c->p_codes, &c->p_start, &c->p_len, &c->codes,
-                       &c->start, &c->len, err));
-    if (targets)
-        LW_TRY(upload_seqs(c, targets, 0, targets->n, LW_MARGIN, &c->p_targets, &c->p_target_start,
-                           &c->p_target_len, &c->targets, &c->target_start, &c->target_len, err));
-    /* by kind, and within a kind by window, so that the tasks of one warp end together */
-    int32_t *key = (int32_t *)malloc((size_t)(2 * n) * sizeof *key + (size_t)n), *pick = key ? key + n : NULL;
-    if (!key)
-        return lw_fail_memory(err, (size_t)(2 * n) * sizeof *key + (size_t)n);
-    uint8_t *kinds = (uint8_t *)(pick + n);
-    for (int64_t i = 0; i < n; i++)
-        kinds[i] = (uint8_t)trace_kind(c, &tasks[i]);
-    for (int kind = TRACE_SHORT; kind <= TRACE_LONG; kind++) {
-        int local = c->setup.mode == LW_LOCAL;
-        int64_t of_kind = 0;
-        for (int64_t i = 0; i < n; i++)
-            if (kinds[i] == kind) {
-                key[of_kind] = tasks[i].tlen;
-                pick[of_kind++] = (int32_t)i;
-            }
-        if (of_kind == 0)
-            continue;
-        LW_TRY_END(sort_by(c, key, of_kind, err));
-        const int32_t *order = (const int32_t *)c->order.at;
-        for (int64_t i = 0; i < of_kind; i++)
-            key[i] = pick[order[i]];
-        memcpy(pick, key, (size_t)of_kind * sizeof *pick);
-        int64_t most = INT32_MAX / 4;
-        for (int64_t first = 0; first < of_kind;) {
-            if (lw_stopped(c->setup.host)) {
-                status = lw_fail(err, LW_E_INTERRUPTED, "interrupted");
-                goto end;
-            }
-            int64_t count = 0, bytes = 0, share = kind == TRACE_SHORT ? LW_WARP / LW_TRACE_LANES : 1;
-            while (first + count < of_kind && count < most) {
-                const lw_trace_task *t = &tasks[pick[first + count]];
-                bytes += 256;
-                bytes += kind == TRACE_LONG
-                             ? 4 * (lw_trace_long_words(local, t->qlen, t->tlen) + long_ops(t))
-                             : 4 * lw_trace_fill_words(kind == TRACE_WIDE, local, t->qlen, t->tlen) / share;
-                if (count > 0 && bytes > min64(c->budget / 2, (int64_t)LW_TRACE_BATCH_MB << 20))
-                    break;
-                count++;
-            }
-            trace_batch b = {queries, targets, tasks, pick + first, count, kind};
-            lw_error local_error;
-            memset(&local_error, 0, sizeof local_error);
-            c->out_of_memory = false;
-            status = trace_some(c, &b, paths, cigars, &local_error);
-            if (status == LW_E_DEVICE && c->out_of_memory && count > 1) {
-                cudaStreamSynchronize(c->stream);
-                most = count / 2;
-                status = LW_OK;
-                continue;
-            }
-            if (status != LW_OK) {
-                lw_fail(err, status, "%s", local_error.message);
-                goto end;
-            }
-            first += count;
-        }
-    }
-end:
-    free(key);
-    return status;
+    LW_TRY(open_paths(c, err));
+    return lw_paths_trace(c->paths, queries, targets, n, tasks, paths, cigars, err);
+}
+
+static lw_status cuda_pairs(void *context_, const lw_seqs *queries, const lw_seqs *targets, lw_hit *hits,
+                            lw_path *paths, lw_cigars *cigars, lw_error *err)
+{
+    context *c = (context *)context_;
+    LW_TRY(open_paths(c, err));
+    return lw_paths_pairs(c->paths, queries, targets, hits, paths, cigars, err);
 }
 
 /* --- the rows ---------------------------------------------------------------------------------------------
@@ -1162,6 +942,7 @@ end:
         cuda_place,                                                                                          \
         cuda_pair_ends,                                                                                      \
         cuda_trace,                                                                                          \
+        cuda_pairs,                                                                                          \
         cuda_close}
 
 CUDA_ROW(lw_align_cuda_dpx, "cuda-dpx", "NVIDIA GPU, Hopper's add-and-select instructions, two scores a word",

@@ -5,6 +5,9 @@
  *   F(i,j) = max(F(i-1,j) - extend, H(i-1,j) - open - extend)     an insertion: query letters only
  *   H(i,j) = max(H(i-1,j-1) + score(q_i, t_j), E(i,j), F(i,j))    and 0 in local mode
  *
+ * With two-piece gaps each of E and F is two such states, one for each pair of penalties, and H is the largest of
+ * all; a gap costs the less of its two prices.
+ *
  * Row 0 and column 0 are 0 in local mode; the cost of a gap of that length in global mode; in
  * semiglobal mode row 0 is 0 and column 0 the cost of a gap. */
 #include "align/align_backend.h"
@@ -47,7 +50,20 @@ static int32_t max32(int32_t a, int32_t b)
 /* Cost of a gap of k letters, as a score; 0 for no gap. */
 static int32_t gap(const lw_scoring *sc, int32_t k)
 {
-    return k == 0 ? 0 : -(sc->gap_open + k * sc->gap_extend);
+    return k == 0 ? 0 : -lw_gap_cost(sc, k);
+}
+
+/* Penalties of a gap's first letter and of each further one, by piece. */
+typedef struct penalties {
+    int pieces;
+    int32_t open[2], extend[2];
+} penalties;
+
+static penalties penalties_of(const lw_scoring *sc)
+{
+    return (penalties){.pieces = sc->two_piece ? 2 : 1,
+                       .open = {sc->gap_open + sc->gap_extend, sc->gap_open2 + sc->gap_extend2},
+                       .extend = {sc->gap_extend, sc->gap_extend2}};
 }
 
 static int32_t pair_score(const lw_scoring *sc, uint8_t q, uint8_t t)
@@ -70,25 +86,30 @@ typedef struct column {
     int32_t qend;
 } column;
 
-/* Fills best[0 .. n] for query[0, m) against target[0, n). h and f are scratch of m + 1 numbers. */
+/* Fills best[0 .. n] for query[0, m) against target[0, n). h is scratch of m + 1
+ * numbers, e of twice as many. */
 static void score_columns(const lw_scoring *sc, lw_mode mode, const uint8_t *query, int32_t m,
                           const uint8_t *target, int32_t n, column *best, int32_t *h, int32_t *e)
 {
-    int32_t open = sc->gap_open + sc->gap_extend, extend = sc->gap_extend;
+    const penalties gaps = penalties_of(sc);
     for (int32_t j = 0; j <= n; j++) {
-        int32_t diagonal = 0, f = MINUS_INFINITY;
+        int32_t diagonal = 0, f[2] = {MINUS_INFINITY, MINUS_INFINITY};
         best[j] = (column){.score = MINUS_INFINITY};
         for (int32_t i = 0; i <= m; i++) {
             int32_t left = h[i]; /* H(i, j-1), from the column before */
             if (j == 0) {
                 h[i] = mode == LW_LOCAL ? 0 : gap(sc, i);
-                e[i] = MINUS_INFINITY;
+                e[2 * i] = e[2 * i + 1] = MINUS_INFINITY;
             } else if (i == 0) {
                 h[i] = mode == LW_GLOBAL ? gap(sc, j) : 0;
             } else {
-                e[i] = max32(e[i] - extend, left - open);
-                f = max32(f - extend, h[i - 1] - open);
-                h[i] = max32(diagonal + pair_score(sc, query[i - 1], target[j - 1]), max32(e[i], f));
+                h[i] = diagonal + pair_score(sc, query[i - 1], target[j - 1]);
+                for (int p = 0; p < gaps.pieces; p++) {
+                    int32_t *deletion = &e[2 * i + p];
+                    *deletion = max32(*deletion - gaps.extend[p], left - gaps.open[p]);
+                    f[p] = max32(f[p] - gaps.extend[p], h[i - 1] - gaps.open[p]);
+                    h[i] = max32(h[i], max32(*deletion, f[p]));
+                }
                 if (mode == LW_LOCAL)
                     h[i] = max32(h[i], 0);
             }
@@ -206,7 +227,7 @@ static lw_status scalar_place(void *context, const lw_seqs *reads, lw_placements
         l.half += (int64_t)refs->len[r] + 1;
     }
     l.best = malloc((size_t)(2 * l.half) * sizeof(column));
-    int32_t *h = malloc(((size_t)longest + 1) * sizeof *h), *e = malloc(((size_t)longest + 1) * sizeof *e);
+    int32_t *h = malloc(((size_t)longest + 1) * sizeof *h), *e = malloc(2 * ((size_t)longest + 1) * sizeof *e);
     uint8_t *query = malloc((size_t)longest + 1);
     if (!l.ref_start || !l.best || !h || !e || !query) {
         status = lw_fail_memory(err, (size_t)(2 * l.half) * sizeof(column));
@@ -255,7 +276,7 @@ static lw_status scalar_pair_ends(void *context, const lw_seqs *queries, const l
     for (int64_t i = 0; i < queries->n; i++) {
         int32_t m = queries->len[i], n = targets->len[i];
         uint8_t *query = malloc((size_t)m + 1);
-        int32_t *h = malloc(((size_t)m + 1) * sizeof *h), *e = malloc(((size_t)m + 1) * sizeof *e);
+        int32_t *h = malloc(((size_t)m + 1) * sizeof *h), *e = malloc(2 * ((size_t)m + 1) * sizeof *e);
         column *best = malloc(2 * ((size_t)n + 1) * sizeof *best);
         if (!query || !h || !e || !best) {
             free(query), free(h), free(e), free(best);
@@ -284,43 +305,57 @@ static lw_status scalar_pair_ends(void *context, const lw_seqs *queries, const l
 
 /* ---- trace --------------------------------------------------------------------------------------- */
 
-/* What each cell remembers, so that the walk back follows the tie rule. */
+/* What each cell remembers, so that the walk back follows the tie rule: the source of H, the first of diagonal,
+ * deletion, insertion that attains it (of two pieces the first), and whether each gap state extends. */
 enum {
-    FROM_DIAGONAL = 1, /* H attained by the diagonal */
-    FROM_DELETION = 2, /* H not by the diagonal but by E; neither bit: by F */
-    DELETION_EXTENDS = 4,
-    INSERTION_EXTENDS = 8,
-    AT_ZERO = 16 /* local: the path stops here */
+    BY_INSERTION = 0,
+    BY_DIAGONAL = 1,
+    BY_DELETION = 2,
+    SOURCE = 3,
+    BY_SECOND_PIECE = 4,
+    DELETION_EXTENDS = 8,   /* of the second piece: twice that */
+    INSERTION_EXTENDS = 32, /* likewise */
+    AT_ZERO = 128           /* local: the path stops here */
 };
 
 static void fill_directions(const lw_scoring *sc, lw_mode mode, const uint8_t *query, int32_t m,
                             const uint8_t *target, int32_t n, uint8_t *directions, int32_t *h, int32_t *e)
 {
-    int32_t open = sc->gap_open + sc->gap_extend, extend = sc->gap_extend;
+    const penalties gaps = penalties_of(sc);
     for (int32_t j = 0; j <= n; j++) {
-        int32_t diagonal = 0, f = MINUS_INFINITY;
+        int32_t diagonal = 0, f[2] = {MINUS_INFINITY, MINUS_INFINITY};
         for (int32_t i = 0; i <= m; i++) {
             int32_t left = h[i];
             uint8_t *d = &directions[(size_t)j * ((size_t)m + 1) + (size_t)i];
             *d = 0;
             if (j == 0) {
                 h[i] = mode == LW_LOCAL ? 0 : gap(sc, i);
-                e[i] = MINUS_INFINITY;
+                e[2 * i] = e[2 * i + 1] = MINUS_INFINITY;
             } else if (i == 0) {
                 h[i] = mode == LW_GLOBAL ? gap(sc, j) : 0;
             } else {
-                int32_t e_extended = e[i] - extend, f_extended = f - extend;
-                e[i] = max32(e_extended, left - open);
-                f = max32(f_extended, h[i - 1] - open);
-                int32_t matched = diagonal + pair_score(sc, query[i - 1], target[j - 1]);
-                h[i] = max32(matched, max32(e[i], f));
-                if (mode == LW_LOCAL)
-                    h[i] = max32(h[i], 0);
-                *d = (uint8_t)((h[i] == matched ? FROM_DIAGONAL
-                                : h[i] == e[i]  ? FROM_DELETION
-                                                : 0) |
-                               (e[i] == e_extended ? DELETION_EXTENDS : 0) |
-                               (f == f_extended ? INSERTION_EXTENDS : 0));
+                int32_t best = diagonal + pair_score(sc, query[i - 1], target[j - 1]);
+                uint8_t source = BY_DIAGONAL, extends = 0;
+                for (int p = 0; p < gaps.pieces; p++) { /* deletions first: they win ties */
+                    int32_t extended = e[2 * i + p] - gaps.extend[p];
+                    e[2 * i + p] = max32(extended, left - gaps.open[p]);
+                    extends |= (uint8_t)(e[2 * i + p] == extended ? DELETION_EXTENDS << p : 0);
+                    if (e[2 * i + p] > best) {
+                        best = e[2 * i + p];
+                        source = (uint8_t)(BY_DELETION | (p ? BY_SECOND_PIECE : 0));
+                    }
+                }
+                for (int p = 0; p < gaps.pieces; p++) {
+                    int32_t extended = f[p] - gaps.extend[p];
+                    f[p] = max32(extended, h[i - 1] - gaps.open[p]);
+                    extends |= (uint8_t)(f[p] == extended ? INSERTION_EXTENDS << p : 0);
+                    if (f[p] > best) {
+                        best = f[p];
+                        source = (uint8_t)(BY_INSERTION | (p ? BY_SECOND_PIECE : 0));
+                    }
+                }
+                h[i] = mode == LW_LOCAL ? max32(best, 0) : best;
+                *d = source | extends;
             }
             if (mode == LW_LOCAL && h[i] == 0)
                 *d |= AT_ZERO;
@@ -359,6 +394,7 @@ static lw_status walk_back(lw_mode mode, const uint8_t *directions, int32_t m, i
 {
     enum { OP_MATCH = 0, OP_INSERTION = 1, OP_DELETION = 2 };
     enum { IN_H, IN_DELETION, IN_INSERTION } state = IN_H;
+    int piece = 0;
     int64_t first = cigars->n;
     int32_t i = m, j = n;
     for (;;) {
@@ -372,19 +408,20 @@ static lw_status walk_back(lw_mode mode, const uint8_t *directions, int32_t m, i
                     j--;
                 else
                     i--;
-            } else if (d & FROM_DIAGONAL) {
+            } else if ((d & SOURCE) == BY_DIAGONAL) {
                 LW_TRY(push(cigars, first, OP_MATCH, err));
                 i--, j--;
             } else {
-                state = d & FROM_DELETION ? IN_DELETION : IN_INSERTION;
+                state = (d & SOURCE) == BY_DELETION ? IN_DELETION : IN_INSERTION;
+                piece = d & BY_SECOND_PIECE ? 1 : 0;
             }
         } else if (state == IN_DELETION) {
             LW_TRY(push(cigars, first, OP_DELETION, err));
-            state = d & DELETION_EXTENDS ? IN_DELETION : IN_H;
+            state = d & DELETION_EXTENDS << piece ? IN_DELETION : IN_H;
             j--;
         } else {
             LW_TRY(push(cigars, first, OP_INSERTION, err));
-            state = d & INSERTION_EXTENDS ? IN_INSERTION : IN_H;
+            state = d & INSERTION_EXTENDS << piece ? IN_INSERTION : IN_H;
             i--;
         }
     }
@@ -412,7 +449,7 @@ static lw_status scalar_trace(void *context, const lw_seqs *queries, const lw_se
                cells = ((size_t)task->qlen + 1) * ((size_t)task->tlen + 1);
         uint8_t *query = malloc(rows + 1), *directions = malloc(cells);
         int32_t *h = malloc(((size_t)task->qlen + 1) * sizeof *h),
-                *e = malloc(((size_t)task->qlen + 1) * sizeof *e);
+                *e = malloc(2 * ((size_t)task->qlen + 1) * sizeof *e);
         lw_status status = LW_OK;
         if (query && directions && h && e) {
             take_strand(query, queries->codes + queries->start[task->query], (int32_t)rows, task->reverse,

@@ -50,15 +50,15 @@ enum {
     LW_PIECE_SPANS = 8,
     /* Reads of one sub-batch: enough for eight waves of warps over a short reference. */
     LW_SUBBATCH_READS = 1 << 16,
-    /* Directions of one warp, beyond which a task goes the way of long ones: 2 MB, so that a launch of
-     * LW_TRACE_BATCH_MB has warps enough. */
-    LW_TRACE_MOST_WORDS = 1 << 19,
-    /* Device memory that one launch of tasks fills with directions: 131,072 tasks of 150, 3.9 ms to fill and
-     * 0.5 ms to walk; 4 GB were not faster. */
-    LW_TRACE_BATCH_MB = 2048,
-    /* CIGAR operations a task is given room for at first. */
-    LW_TRACE_OPS = 16,
-    LW_TRACE_WARPS = 4,
+    /* Words of directions of two jobs, beyond which they keep checkpoints: 4 MB, so that a batch has warps enough. */
+    LW_PATH_MOST_WORDS = 1 << 20,
+    /* Rows and columns between two checkpoints. */
+    LW_PATH_TILE = 128,
+    /* Jobs of a batch: three of them are on their way at a time. */
+    LW_PATH_BATCH_JOBS = 1 << 16,
+    /* Warps of a block that fills, and warps of a multiprocessor. */
+    LW_PATH_WARPS = 2,
+    LW_PATH_RESIDENT = 16,
     /* Bytes that one thread copies at a time, and pieces that the caller copies alone. */
     LW_COPY_PIECE = 4 << 20,
     LW_COPY_ALONE = 4,
@@ -66,6 +66,10 @@ enum {
     LW_CUDA_LANES = 2,
     LW_CUDA_BATCH_LETTERS = 10 << 20
 };
+
+/* Cells of a batch of paths: about a millisecond with directions; with checkpoints enough for all warps. */
+#define LW_PATH_BATCH_CELLS 4e9
+#define LW_PATH_TILES_CELLS 6e10
 
 /* Cells of one sub-batch: under a second on an H200, after which host->stop is looked at. */
 #define LW_SUBBATCH_CELLS 4e12

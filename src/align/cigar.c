@@ -139,7 +139,7 @@ int64_t lw_path_score(const lw_scoring *scoring, const uint8_t *query, const uin
         int64_t length = bam_cigar_oplen(cigar[k]);
         uint32_t op = bam_cigar_op(cigar[k]);
         if (op == BAM_CINS || op == BAM_CDEL) {
-            score -= scoring->gap_open + length * scoring->gap_extend;
+            score -= lw_gap_cost(scoring, (int32_t)length);
             q += op == BAM_CINS ? length : 0;
             t += op == BAM_CDEL ? length : 0;
             continue;

@@ -231,3 +231,12 @@ lw_status lw_scoring_matrix(lw_scoring *out, const char *name_or_file, lw_alphab
     *out = s;
     return LW_OK;
 }
+
+lw_status lw_scoring_two_piece(lw_scoring *scoring, int gap_open, int gap_extend, lw_error *err)
+{
+    LW_TRY(check_penalties(gap_open, gap_extend, err));
+    scoring->two_piece = true;
+    scoring->gap_open2 = gap_open;
+    scoring->gap_extend2 = gap_extend;
+    return LW_OK;
+}

@@ -66,9 +66,10 @@ static unsigned domains_of(cli *run)
 
 int cmd_bench(int argc, char **argv)
 {
-    const char *json = NULL, *backend = "auto";
-    int repeats = 5, device = 0;
-    bool quick = false;
+    static const char *const modes[] = {"all", "local", "global", "semiglobal", NULL};
+    const char *json = NULL, *backend = "auto", *pairs = NULL;
+    int repeats = 5, device = 0, mode = 0;
+    bool quick = false, scores = false, two_piece = false;
     cli_list sizes = {0};
     int64_t letters = 0, vertices = 0;
     const cli_option rows[] = {
@@ -83,6 +84,14 @@ int cmd_bench(int argc, char **argv)
          1e6, NULL},
         {0, "sizes", "N,N...", "largest graph of `apsp`, or databases of `search`, in place of the two above",
          CLI_LIST, &sizes, 256, 1e11, NULL},
+        {0, "pairs", "LIST",
+         "of `align` only pairs with their paths, in shapes like 150x200:1000000,1000x1000:100000", CLI_TEXT,
+         &pairs, 0, 0, NULL},
+        {0, "mode", "MODE", "of pairs: all, local, global or semiglobal (all)", CLI_CHOICE, &mode, 0, 0,
+         modes},
+        {0, "scores", NULL, "pairs also without their paths", CLI_FLAG, &scores, 0, 0, NULL},
+        {0, "two-piece", NULL, "pairs also with two-piece gaps (-O 4,24 -E 2,1)", CLI_FLAG, &two_piece, 0, 0,
+         NULL},
         {0, "device", "N", "CUDA device (0)", CLI_INT, &device, 0, CLI_MAX_DEVICES - 1, NULL},
         {0, "json", "FILE", "also write the results to FILE ('-': standard output)", CLI_TEXT, &json, 0, 0,
          NULL},
@@ -108,6 +117,10 @@ int cmd_bench(int argc, char **argv)
         return CLI_USAGE;
     bench b = {.repeats = repeats,
                .quick = quick,
+               .pairs = pairs,
+               .mode = mode - 1,
+               .scores = scores,
+               .two_piece = two_piece,
                .letters = letters,
                .vertices = vertices,
                .backend = backend,

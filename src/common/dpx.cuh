@@ -79,6 +79,24 @@ LW_HD uint32_t lw_four_bytes(uint32_t low, uint32_t high, uint32_t bits)
 #endif
 }
 
+/* Byte k of two words, as s16, in the two halves of one. */
+LW_HD uint32_t lw_signed_bytes2_host(uint32_t low, uint32_t high, int k)
+{
+    return lw_pack2((int32_t)(low << (24 - 8 * k)) >> 24, (int32_t)(high << (24 - 8 * k)) >> 24);
+}
+
+LW_HD uint32_t lw_signed_bytes2(uint32_t low, uint32_t high, int k)
+{
+#if LW_ON_DEVICE
+    /* selectors with the upper bit set repeat the sign of their byte */
+    uint32_t word;
+    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(word) : "r"(low), "r"(high), "r"(0xc480u + 0x1111u * (uint32_t)k));
+    return word;
+#else
+    return lw_signed_bytes2_host(low, high, k);
+#endif
+}
+
 /* --- s32
  * ---------------------------------------------------------------------------------------------------- */
 

@@ -30,7 +30,7 @@ struct host_index {
     unsigned x, y;
 };
 
-static host_index threadIdx, blockIdx;
+static host_index threadIdx, blockIdx, blockDim;
 static uint4 host_shared[8192];
 
 /* A meeting writes into one of two boards in turn, so that nobody overwrites what a slower lane still reads.
@@ -63,6 +63,7 @@ static void host_run_block(int threads, unsigned block, void (*body)(void *), vo
     if (!host.stacks)
         abort();
     blockIdx = {block, 0};
+    blockDim = {(unsigned)threads, 1};
     for (int i = 0; i < threads; i++) {
         getcontext(&host.thread[i]);
         host.thread[i].uc_stack.ss_sp = host.stacks + (size_t)i * HOST_STACK;
@@ -137,6 +138,14 @@ static inline uint32_t lw_from_below(uint32_t mask, uint32_t value, int delta, i
     return lane >= delta ? lanes[lane - delta] : value;
 }
 
+static inline uint32_t lw_from_above(uint32_t mask, uint32_t value, int delta, int width)
+{
+    (void)mask, (void)width;
+    int lane = lw_lane();
+    const uint32_t *lanes = host_meet(value);
+    return lane + delta < LW_WARP ? lanes[lane + delta] : value;
+}
+
 static inline uint32_t lw_from_lane(uint32_t mask, uint32_t value, int source, int width)
 {
     (void)mask, (void)width;
@@ -158,6 +167,46 @@ static inline int atomicAdd(int32_t *at, int32_t value)
     int before = *at;
     *at += value;
     return before;
+}
+
+static inline unsigned long long atomicAdd(unsigned long long *at, unsigned long long value)
+{
+    unsigned long long before = *at;
+    *at += value;
+    return before;
+}
+
+/* Shared memory by number: bytes from its beginning. */
+static inline uint32_t lw_shared_address(const void *shared)
+{
+    return (uint32_t)((const char *)shared - (const char *)host_shared);
+}
+
+static inline uint4 lw_shared_load4(uint32_t address)
+{
+    return *(const uint4 *)((const char *)host_shared + address);
+}
+
+/* One warp after the other: whoever waits would wait for ever. */
+static inline void lw_publish(int32_t *progress, int32_t value)
+{
+    *progress = value;
+}
+
+static inline void lw_await(const int32_t *progress, int32_t value)
+{
+    if (*progress < value)
+        abort();
+}
+
+static inline uint2 lw_taken2(const uint2 *at)
+{
+    return *at;
+}
+
+static inline uint32_t lw_taken(const uint32_t *at)
+{
+    return *at;
 }
 
 #endif

@@ -236,6 +236,34 @@ static void compare_place(const char *what, const lw_align_backend *tested, cons
     tested->close(b);
 }
 
+/* Ends and paths in one go must be what the reference finds one after the other. */
+static void compare_ends_and_paths(const char *what, const lw_align_backend *tested, void *a, void *b,
+                                   const lw_align_setup *setup, const lw_seqs *queries, const lw_seqs *targets,
+                                   lw_hit *want, lw_hit *got)
+{
+    const size_t n = (size_t)queries->n + 1;
+    lw_path *want_paths = malloc(n * sizeof *want_paths), *got_paths = malloc(n * sizeof *got_paths);
+    lw_cigars want_ops = {0}, got_ops = {0};
+    memset(got, 0x55, n * sizeof *got);
+    cr_assert_eq(lw_align_pairs_with(&lw_align_scalar, a, setup, queries, targets, want, want_paths, &want_ops, &err),
+                 LW_OK, "%s", err.message);
+    cr_assert_eq(tested->pairs(b, queries, targets, got, got_paths, &got_ops, &err), LW_OK, "%s: %s", what,
+                 err.message);
+    for (int64_t i = 0; i < queries->n; i++) {
+        const lw_path *x = &want_paths[i], *y = &got_paths[i];
+        if (!agree(what, i, 0, &want[i], &got[i]))
+            continue;
+        bool same = x->n_cigar == y->n_cigar;
+        if (same && want[i].target >= 0)
+            same = x->qstart == y->qstart && x->tstart == y->tstart &&
+                   (x->n_cigar == 0 || memcmp(want_ops.op + x->cigar, got_ops.op + y->cigar,
+                                              (size_t)x->n_cigar * sizeof *want_ops.op) == 0);
+        if (!same && failures++ < 10)
+            cr_expect(0, "%s, pair %ld with its end: another path", what, (long)i);
+    }
+    free(want_paths), free(got_paths), free(want_ops.op), free(got_ops.op);
+}
+
 static void compare_pairs(const char *what, const lw_align_backend *tested, const lw_scoring *sc,
                           lw_mode mode, unsigned strands, const set *a_set, const set *b_set, lw_pool *pool)
 {
@@ -252,6 +280,8 @@ static void compare_pairs(const char *what, const lw_align_backend *tested, cons
     for (int64_t i = 0; i < queries.n; i++)
         agree(what, i, 0, &want[i], &got[i]);
     compare_traces(what, tested, a, b, &setup, &queries, &targets, want, queries.n, 1);
+    if (tested->pairs && strands == LW_FORWARD)
+        compare_ends_and_paths(what, tested, a, b, &setup, &queries, &targets, want, got);
     free(want), free(got);
     lw_align_scalar.close(a);
     tested->close(b);
@@ -274,6 +304,15 @@ static const scheme dna_schemes[] = {
     {"1/29/61/3", 1, 29, 61, 3}, {"999/32767/32767/32767", 999, 32767, 32767, 32767},
 };
 
+typedef struct two_piece {
+    scheme first;
+    int open, extend; /* of the second piece */
+} two_piece;
+
+static const two_piece two_piece_schemes[] = {{{"2/4/4/2 24/1", 2, 4, 4, 2}, 24, 1},
+                                              {{"1/1/1/3 5/1", 1, 1, 1, 3}, 5, 1},
+                                              {{"BLOSUM62", -1, 0, 9, 3}, 30, 1}};
+
 static const scheme matrix_schemes[] = {{"BLOSUM62", -1, 0, 11, 1},
                                         {"BLOSUM62", -1, 0, 0, 1},
                                         {"PAM250", -1, 0, 10, 0},
@@ -288,6 +327,12 @@ static void make(lw_scoring *sc, const scheme *s)
         cr_assert_eq(
             lw_scoring_matrix(sc, s->name, s->name[0] == 'N' ? LW_DNA : LW_PROTEIN, s->open, s->extend, &err),
             LW_OK, "%s", err.message);
+}
+
+static void make_two_piece(lw_scoring *sc, const two_piece *s)
+{
+    make(sc, &s->first);
+    cr_assert_eq(lw_scoring_two_piece(sc, s->open, s->extend, &err), LW_OK, "%s", err.message);
 }
 
 static const char *mode_name(lw_mode mode)
@@ -538,5 +583,33 @@ ROWS(pairs_long)
             char what[80];
             snprintf(what, sizeof what, "long pairs %d %s", s, mode_name(mode));
             compare_pairs(what, b, &sc, mode, LW_FORWARD, &queries, &targets, NULL);
+        }
+}
+
+ROWS(two_pieces)
+{
+    const lw_align_backend *b = take(r);
+    static set refs, reads, a, t;
+    lw_scoring sc;
+    for (size_t s = 0; s < sizeof two_piece_schemes / sizeof *two_piece_schemes; s++)
+        for (lw_mode mode = LW_LOCAL; mode <= LW_SEMIGLOBAL; mode++) {
+            random_state = 90 + s;
+            make_two_piece(&sc, &two_piece_schemes[s]);
+            clear(&refs), clear(&reads), clear(&a), clear(&t);
+            add_random(&refs, 400, 4);
+            add_repeat(&refs, 150, 7, 4);
+            for (int i = 0; i < 24; i++)
+                add_read(&reads, &refs, &sc, 20 + (int32_t)next_random(100), 30 * (uint32_t)(i % 4), 4);
+            char what[80];
+            snprintf(what, sizeof what, "two pieces %s %s", two_piece_schemes[s].first.name, mode_name(mode));
+            compare_place(what, b, &sc, mode, LW_BOTH_STRANDS, &refs, &reads, 2, 4, INT32_MIN, NULL);
+            for (int i = 0; i < 24; i++) {
+                static set one;
+                clear(&one);
+                add_random(&one, (int32_t)next_random(200), 4);
+                memcpy(add(&t, one.len[0]), one.codes, (size_t)one.len[0]);
+                add_read(&a, &one, &sc, (int32_t)next_random(200), 60, 4);
+            }
+            compare_pairs(what, b, &sc, mode, LW_FORWARD, &a, &t, NULL);
         }
 }

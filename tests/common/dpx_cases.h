@@ -5,7 +5,7 @@
 
 #include "common/dpx.cuh"
 
-enum { LW_DPX_FORMS = 26 };
+enum { LW_DPX_FORMS = 28 };
 
 /* best: what kernels call on this side; any: the portable form; host: the definition. */
 LW_HD void lw_dpx_forms(uint32_t a, uint32_t b, uint32_t c, uint32_t *best, uint32_t *any, uint32_t *host)
@@ -43,6 +43,8 @@ LW_HD void lw_dpx_forms(uint32_t a, uint32_t b, uint32_t c, uint32_t *best, uint
     CASE(lw_twice_high2(a), lw_pack2(lw_high2(a), lw_high2(a)), lw_pack2(lw_high2(a), lw_high2(a)));
     CASE(lw_lows2(a, b), lw_pack2(lw_low2(a), lw_low2(b)), lw_pack2(lw_low2(a), lw_low2(b)));
     CASE(lw_highs2(a, b), lw_pack2(lw_high2(a), lw_high2(b)), lw_pack2(lw_high2(a), lw_high2(b)));
+    CASE(lw_signed_bytes2(a, b, 1), lw_signed_bytes2_host(a, b, 1), lw_signed_bytes2_host(a, b, 1));
+    CASE(lw_signed_bytes2(a, b, 3), lw_signed_bytes2_host(a, b, 3), lw_signed_bytes2_host(a, b, 3));
     /* integers held in halves: sums that stay within +-2047 */
     int32_t u = (int32_t)(a % 2047) - 1023, v = (int32_t)(b % 2047) - 1023;
     uint32_t hu = lw_half_from_int(u), hv = lw_half_from_int(v);

@@ -1,0 +1,458 @@
+/* align_cuda_walk.cu - from directions or checkpoints to paths (align_paths.h).
+ *
+ * Over directions one thread walks a job's path back. Over checkpoints a block does: it computes the directions of the
+ * tile that the path has reached, in shared memory, one thread walks through, and so on to the next tile. */
+#include "align/path_cell.cuh"
+
+/* A path on its way from its end to its start. */
+typedef struct walk {
+    int32_t i, j;  /* letters of query and window not yet consumed */
+    int32_t state; /* LW_PATH_M, or the gap that the path is in */
+    int32_t piece; /* of that gap */
+    int32_t n_ops, score;
+    uint32_t run; /* the operation being lengthened, as BAM has it; 0: none yet */
+    uint32_t *ops; /* finished ones, last one of the path first */
+} walk;
+
+template <int PIECES> LW_DEVICE void close_run(const lw_fill_args &a, walk &w)
+{
+    if (w.run == 0)
+        return;
+    if (w.run & 15)
+        w.score += lw_gap_score<PIECES>(a, (int32_t)(w.run >> 4));
+    w.ops[w.n_ops++] = w.run;
+    w.run = 0;
+}
+
+template <int PIECES> LW_DEVICE void consume(const lw_fill_args &a, walk &w, uint32_t op)
+{
+    if (w.run != 0 && (w.run & 15) == op) {
+        w.run += 16;
+    } else {
+        close_run<PIECES>(a, w);
+        w.run = 16 | op;
+    }
+    w.i -= op != LW_PATH_D;
+    w.j -= op != LW_PATH_I;
+}
+
+/* Along the border of the matrix to the start of the path: one gap, or nothing. */
+template <int PIECES> LW_DEVICE void walk_border(const lw_fill_args &a, walk &w)
+{
+    if (a.mode == LW_LOCAL)
+        return;
+    while (w.i > 0 || (w.j > 0 && a.mode == LW_GLOBAL))
+        consume<PIECES>(a, w, w.i > 0 ? LW_PATH_I : LW_PATH_D);
+}
+
+/* What a source stands for. */
+template <int PIECES> LW_DEVICE void enter(walk &w, uint32_t source)
+{
+    w.state = source == lw_from_diagonal<PIECES>()      ? LW_PATH_M
+              : source >= lw_from_deletion<PIECES>(PIECES - 1) ? LW_PATH_D
+                                                        : LW_PATH_I;
+    w.piece = PIECES == 2 && (source == lw_from_deletion<PIECES>(1) || source == lw_from_insertion<PIECES>(1));
+}
+
+template <int PIECES> LW_DEVICE bool gap_extends(const walk &w, uint32_t d)
+{
+    return (w.state == LW_PATH_D && (d & lw_deletion_extends<PIECES>(w.piece))) ||
+           (w.state == LW_PATH_I && (d & lw_insertion_extends<PIECES>(w.piece)));
+}
+
+/* --- over directions --------------------------------------------------------------------------------------
+ */
+
+/* Where the directions of cell (i, j) are: kept up step by step, as divisions take longer than loads. */
+typedef struct cursor {
+    const uint32_t *words;
+    int64_t strip_words; /* of directions */
+    int32_t lanes, lane, in_group, column, half;
+} cursor;
+
+LW_DEVICE void cursor_to(cursor &at, const lw_bundle &b, int32_t i, int32_t qlen)
+{
+    const int32_t width = at.lanes * LW_PATH_COLUMNS, column = b.strips * width - qlen + i - 1;
+    at.words += column / width * at.strip_words;
+    at.in_group = column % width / LW_PATH_COLUMNS;
+    at.column = column % LW_PATH_COLUMNS;
+}
+
+LW_DEVICE void cursor_left(cursor &at)
+{
+    if (at.column-- > 0)
+        return;
+    at.column = LW_PATH_COLUMNS - 1;
+    if (at.in_group-- > 0)
+        return;
+    at.in_group = at.lanes - 1;
+    at.words -= at.strip_words;
+}
+
+template <int PIECES> LW_DEVICE uint32_t direction(const cursor &at, int halves, int32_t j)
+{
+    const int bits = 4 * PIECES, per_word = 32 / halves / bits, words = LW_PATH_COLUMNS / per_word;
+    const int64_t step = j - 1 + at.in_group;
+    const uint32_t word =
+        at.words[(step * LW_WARP + at.lane + at.in_group) * words + at.column / per_word];
+    return word >> ((per_word - 1 - at.column % per_word) * bits + at.half * 16) & ((1u << bits) - 1);
+}
+
+/* The whole path; with `scored` also the score of its letters. */
+template <int PIECES>
+LW_DEVICE void walk_directions(const lw_walk_args &a, const lw_path_job &job, cursor at, walk &w, bool scored)
+{
+    w.n_ops = w.score = 0;
+    w.run = 0;
+    bool local = a.fill.mode == LW_LOCAL, more = true;
+    w.state = LW_PATH_M;
+    while (more && w.i > 0 && w.j > 0) {
+        const uint32_t d = direction<PIECES>(at, a.halves, w.j);
+        if (w.state == LW_PATH_M) {
+            const uint32_t source = d & (PIECES == 2 ? 7 : 3);
+            if (source == lw_from_start<PIECES>() && local) {
+                more = false;
+                continue;
+            }
+            enter<PIECES>(w, source);
+        }
+        const int state = w.state;
+        if (state == LW_PATH_M) {
+            if (scored)
+                w.score += a.fill.table->score[lw_letter_at(a.fill.queries, job.query + w.i - 1) * LW_MAX_LETTERS +
+                                               lw_letter_at(a.fill.targets, job.target + w.j - 1)];
+        } else if (!gap_extends<PIECES>(w, d)) {
+            w.state = LW_PATH_M;
+        }
+        if (state != LW_PATH_D)
+            cursor_left(at);
+        consume<PIECES>(a.fill, w, (uint32_t)state);
+    }
+    if (more)
+        walk_border<PIECES>(a.fill, w);
+    close_run<PIECES>(a.fill, w);
+}
+
+/* The end of a job: its score and row, and the columns it may lie in. */
+template <int PIECES>
+LW_DEVICE lw_path_end job_end(const lw_walk_args &a, const lw_bundle &b, int32_t index, const lw_path_job &job)
+{
+    lw_path_end best = {0, INT32_MAX, 0};
+    if (a.fill.ends_at == LW_END_ANYWHERE) {
+        for (int32_t s = 0; s < b.strips; s++) {
+            lw_path_end other = a.fill.ends[(int64_t)(b.first_strip + s) * LW_PATH_ENDS + index];
+            if (other.row != INT32_MAX &&
+                (other.score > best.score || (other.score == best.score && other.row < best.row)))
+                best = other;
+        }
+        return best;
+    }
+    best = a.fill.ends[(int64_t)(b.first_strip + b.strips - 1) * LW_PATH_ENDS + index];
+    /* in front of the first row: the query as one insertion, or nothing */
+    const int32_t least = lw_first_row<PIECES>(a.fill, job.qlen);
+    const bool may = a.fill.ends_at == LW_END_LAST_COLUMN || job.tlen == 0;
+    if (best.row == INT32_MAX || (may && least >= best.score))
+        best.score = least, best.row = -1;
+    return best;
+}
+
+template <int PIECES> __global__ void __launch_bounds__(128) path_walk(const lw_walk_args a)
+{
+    const int32_t index = (int32_t)(blockIdx.x * blockDim.x + threadIdx.x);
+    if (index >= a.n_jobs)
+        return;
+    const lw_path_job job = a.fill.jobs[index];
+    const lw_bundle bundle = a.fill.bundles[a.bundle_of[index]];
+    const int32_t in_bundle = index - bundle.first, group = in_bundle / a.halves;
+    const lw_path_end end = job_end<PIECES>(a, bundle, in_bundle, job);
+    const bool none = end.row == INT32_MAX;
+    lw_path_result result = {0, 0, 0, 0, none ? 0 : job.qlen, none ? 0 : end.row + 1, end.score};
+    walk w;
+    w.ops = a.spare + a.spare_at[index];
+    w.n_ops = 0;
+    cursor start;
+    start.words = a.fill.scratch + bundle.scratch;
+    start.strip_words = ((int64_t)bundle.rows + bundle.lanes - 1) * LW_WARP *
+                        lw_direction_words(a.halves, PIECES);
+    start.lanes = bundle.lanes;
+    start.lane = group * bundle.lanes;
+    start.half = in_bundle % a.halves;
+    if (a.fill.ends_at != LW_END_ANYWHERE) {
+        cursor at = start;
+        if (job.qlen > 0)
+            cursor_to(at, bundle, job.qlen, job.qlen);
+        w.i = job.qlen, w.j = result.tend;
+        walk_directions<PIECES>(a, job, at, w, false);
+    } else if (!none) {
+        /* the first of the columns whose path has the score: the walk says what H was there */
+        bool found = false;
+        for (int32_t c = 0; c < LW_PATH_COLUMNS && !found; c++) {
+            const int32_t i = end.column + c + 1;
+            if (i <= 0)
+                continue;
+            cursor at = start;
+            cursor_to(at, bundle, i, job.qlen);
+            w.i = i, w.j = result.tend;
+            if ((direction<PIECES>(at, a.halves, w.j) & (PIECES == 2 ? 7 : 3)) != lw_from_diagonal<PIECES>())
+                continue;
+            walk_directions<PIECES>(a, job, at, w, true);
+            result.qend = i;
+            found = w.score == end.score;
+        }
+        if (!found)
+            result.score = -1; /* the host reports it */
+    }
+    result.n_ops = w.n_ops;
+    if (!none) {
+        result.qstart = w.i, result.tstart = w.j;
+        result.ops = (int64_t)atomicAdd(a.ops_used, (unsigned long long)w.n_ops);
+        for (int32_t k = 0; k < w.n_ops; k++)
+            a.ops[result.ops + k] = w.ops[w.n_ops - 1 - k];
+    }
+    a.results[index] = result;
+}
+
+/* --- over checkpoints -------------------------------------------------------------------------------------
+ */
+
+enum { TILE_COLUMNS = 4 }; /* of a thread */
+
+/* What a block shares besides the directions. */
+typedef struct tile_state {
+    walk w;
+    int32_t more;
+    lw_path_end end;
+    int32_t has_score[LW_PATH_COLUMNS]; /* of the columns that the end may lie in */
+    int32_t pass[2][16][3];             /* H, F, F2 of each warp's last column, two rows */
+    long long first_op;
+} tile_state;
+
+/* The value of one half of a word in a checkpoint. */
+LW_DEVICE int32_t kept(const lw_walk_args &a, uint32_t word, int half)
+{
+    if (a.halves == 1)
+        return (int32_t)word;
+    return (half ? lw_high2(word) : lw_low2(word)) - lw_low2(a.fill.by.zero);
+}
+
+template <int PIECES> __global__ void path_tiles(const lw_walk_args a)
+{
+    constexpr int C = TILE_COLUMNS, BITS = 4 * PIECES;
+    const int32_t T = a.fill.tile, x = (int32_t)threadIdx.x, n_threads = (int32_t)blockDim.x;
+    const int lane = lw_lane(), warp = x / LW_WARP;
+    tile_state *shared = (tile_state *)lw_path_shared;
+    uint2 *profile = (uint2 *)(lw_path_shared + (sizeof(tile_state) + 15) / 16) + x; /* [letter][thread] four s16 */
+    /* [row][thread] the directions of its columns, 16 or 32 bits */
+    uint16_t *directions = (uint16_t *)(profile - x + (int64_t)a.fill.n_letters * n_threads);
+    const int32_t index = (int32_t)blockIdx.x;
+    const lw_path_job job = a.fill.jobs[index];
+    const lw_bundle bundle = a.fill.bundles[a.bundle_of[index]];
+    const int half = (index - bundle.first) % a.halves;
+    const lw_checkpoints keep = lw_checkpoints_of(a.fill, bundle);
+    const int32_t pad = (int32_t)keep.total - job.qlen; /* columns in front of the query */
+    const bool local = a.fill.mode == LW_LOCAL, anywhere = a.fill.ends_at == LW_END_ANYWHERE;
+    int32_t open[PIECES], extend[PIECES];
+    for (int p = 0; p < PIECES; p++)
+        open[p] = -a.fill.gap_open[p] - a.fill.gap_extend[p], extend[p] = -a.fill.gap_extend[p];
+    if (x == 0) {
+        shared->end = job_end<PIECES>(a, bundle, index - bundle.first, job);
+        walk w;
+        w.i = anywhere ? shared->end.column + LW_PATH_COLUMNS : job.qlen;
+        w.j = shared->end.row == INT32_MAX ? 0 : shared->end.row + 1;
+        w.state = LW_PATH_M;
+        w.piece = w.n_ops = w.score = 0;
+        w.run = 0;
+        w.ops = a.spare + a.spare_at[index];
+        shared->w = w;
+        shared->more = w.j > 0;
+        for (int c = 0; c < LW_PATH_COLUMNS; c++)
+            shared->has_score[c] = 0;
+    }
+    __syncthreads();
+    const lw_path_end end = shared->end;
+    int32_t qend = job.qlen;
+    bool first_tile = true;
+    while (shared->more && shared->w.i > 0 && shared->w.j > 0) {
+        const int32_t entry = pad + shared->w.i - 1, entry_row = shared->w.j - 1;
+        const int32_t tile_column = entry / T, tile_row = entry_row / T;
+        const int32_t first = tile_column * T + x * C, row0 = tile_row * T;
+        const int32_t steps = entry_row - row0 + 1 + (entry - tile_column * T) / C;
+        /* the tile's state in front of its first row and column */
+        int32_t h[C], e[PIECES][C], f[PIECES], diagonal = 0;
+        for (int c = -1; c < C; c++) {
+            const int32_t i = first + c - pad + 1;
+            int32_t value = lw_first_row<PIECES>(a.fill, i);
+            if (tile_row > 0)
+                value = i <= 0 ? lw_first_column<PIECES>(a.fill, row0)
+                               : kept(a, keep.above[(tile_row - 1) * keep.total + first + c].x, half);
+            if (c < 0) {
+                diagonal = value;
+                continue;
+            }
+            h[c] = value;
+            e[0][c] = tile_row > 0 ? kept(a, keep.above[(tile_row - 1) * keep.total + first + c].y, half)
+                                   : value + open[0];
+            if (PIECES == 2)
+                e[PIECES - 1][c] = tile_row > 0
+                                       ? kept(a, keep.above2[(tile_row - 1) * keep.total + first + c], half)
+                                       : value + open[PIECES - 1];
+        }
+        for (int p = 0; p < PIECES; p++)
+            f[p] = 0;
+        int code[C];
+        for (int c = 0; c < C; c++)
+            code[c] = first + c >= pad ? lw_letter_at(a.fill.queries, job.query + first + c - pad) : 0;
+        for (int letter = 0; letter < a.fill.n_letters; letter++) {
+            const int16_t *s = a.fill.table->score + letter;
+            profile[letter * n_threads] = make_uint2(
+                lw_pack2(s[code[0] * LW_MAX_LETTERS], s[code[1] * LW_MAX_LETTERS]),
+                lw_pack2(s[code[2] * LW_MAX_LETTERS], s[code[3] * LW_MAX_LETTERS]));
+        }
+        const uint2 *behind = keep.behind + (int64_t)(tile_column - 1) * bundle.rows;
+        const uint32_t *behind2 = keep.behind2 + (int64_t)(tile_column - 1) * bundle.rows;
+        __syncthreads();
+        for (int32_t step = 0; step < steps; step++) {
+            const int32_t in_tile = step - x, row = row0 + in_tile;
+            int32_t left = (int32_t)lw_from_below(LW_ALL_LANES, (uint32_t)h[C - 1], 1, LW_WARP);
+            for (int p = 0; p < PIECES; p++)
+                f[p] = (int32_t)lw_from_below(LW_ALL_LANES, (uint32_t)f[p], 1, LW_WARP);
+            const bool here = in_tile >= 0 && row <= entry_row;
+            if (here && lane == 0 && warp > 0) {
+                const int32_t *given = shared->pass[(step + 1) & 1][warp - 1];
+                left = given[0];
+                for (int p = 0; p < PIECES; p++)
+                    f[p] = given[1 + p];
+            } else if (here && x == 0 && tile_column > 0) {
+                left = kept(a, behind[row].x, half);
+                f[0] = kept(a, behind[row].y, half);
+                if (PIECES == 2)
+                    f[PIECES - 1] = kept(a, behind2[row], half);
+            } else if (here && x == 0) {
+                left = lw_first_column<PIECES>(a.fill, row + 1);
+                for (int p = 0; p < PIECES; p++)
+                    f[p] = left + open[p];
+            }
+            if (here) {
+                const uint2 s4 = profile[lw_letter_at(a.fill.targets, job.target + row) * n_threads];
+                uint32_t codes = 0;
+#pragma unroll
+                for (int c = 0; c < C; c++) {
+                    const int32_t above = h[c];
+                    if (first + c < pad) {
+                        h[c] = lw_first_column<PIECES>(a.fill, row + 1);
+                        for (int p = 0; p < PIECES; p++)
+                            f[p] = h[c] + open[p];
+                        diagonal = above;
+                        continue;
+                    }
+                    const uint32_t pair = c < 2 ? s4.x : s4.y;
+                    const int32_t t = diagonal + (c % 2 ? lw_high2(pair) : lw_low2(pair));
+                    int32_t best = t;
+                    uint32_t d = lw_from_diagonal<PIECES>();
+                    for (int p = 0; p < PIECES; p++)
+                        if (e[p][c] > best)
+                            best = e[p][c], d = lw_from_deletion<PIECES>(p);
+                    for (int p = 0; p < PIECES; p++)
+                        if (f[p] > best)
+                            best = f[p], d = lw_from_insertion<PIECES>(p);
+                    if (local && best <= 0)
+                        best = 0, d = lw_from_start<PIECES>();
+                    for (int p = 0; p < PIECES; p++) {
+                        const int32_t opened = best + open[p];
+                        const int32_t longer = e[p][c] + extend[p], wider = f[p] + extend[p];
+                        d |= longer >= opened ? lw_deletion_extends<PIECES>(p) : 0;
+                        d |= wider >= opened ? lw_insertion_extends<PIECES>(p) : 0;
+                        e[p][c] = longer > opened ? longer : opened;
+                        f[p] = wider > opened ? wider : opened;
+                    }
+                    h[c] = best;
+                    diagonal = above;
+                    codes |= d << (c * BITS);
+                    if (anywhere && first_tile && row == end.row && best == end.score) {
+                        const int32_t k = first + c - pad - end.column;
+                        if (k >= 0 && k < LW_PATH_COLUMNS)
+                            shared->has_score[k] = 1;
+                    }
+                }
+                if (PIECES == 2)
+                    ((uint32_t *)directions)[in_tile * n_threads + x] = codes;
+                else
+                    directions[in_tile * n_threads + x] = (uint16_t)codes;
+            }
+            if (here)
+                diagonal = left;
+            if (n_threads > LW_WARP) {
+                if (lane == LW_WARP - 1) {
+                    int32_t *give = shared->pass[step & 1][warp];
+                    give[0] = h[C - 1];
+                    for (int p = 0; p < PIECES; p++)
+                        give[1 + p] = f[p];
+                }
+                __syncthreads();
+            }
+        }
+        __syncthreads();
+        if (x == 0) { /* the path's stretch through this tile */
+            walk w = shared->w;
+            bool more = true;
+            if (first_tile && anywhere) {
+                int32_t k = 0;
+                while (k < LW_PATH_COLUMNS && !shared->has_score[k])
+                    k++;
+                w.i = end.column + k + 1;
+                if (k == LW_PATH_COLUMNS)
+                    shared->end.score = -1, more = false;
+                shared->end.column = w.i;
+            }
+            while (more && w.i > 0 && w.j > 0) {
+                const int32_t column = pad + w.i - 1 - tile_column * T, row = w.j - 1 - row0;
+                if (column < 0 || row < 0)
+                    break;
+                const int32_t at = row * n_threads + column / C;
+                const uint32_t codes = PIECES == 2 ? ((const uint32_t *)directions)[at] : directions[at];
+                const uint32_t d = codes >> (column % C * BITS) & ((1u << BITS) - 1);
+                if (!gap_extends<PIECES>(w, d)) {
+                    const uint32_t source = d & (PIECES == 2 ? 7 : 3);
+                    if (local && source == lw_from_start<PIECES>()) {
+                        more = false;
+                        continue;
+                    }
+                    enter<PIECES>(w, source);
+                }
+                consume<PIECES>(a.fill, w, (uint32_t)w.state);
+            }
+            shared->w = w;
+            shared->more = more;
+        }
+        first_tile = false;
+        __syncthreads();
+    }
+    if (x == 0) {
+        walk w = shared->w;
+        if (anywhere && end.row != INT32_MAX)
+            qend = shared->end.column;
+        if (shared->more || w.j == 0)
+            walk_border<PIECES>(a.fill, w);
+        close_run<PIECES>(a.fill, w);
+        shared->w = w;
+        shared->first_op = (long long)atomicAdd(a.ops_used, (unsigned long long)w.n_ops);
+        lw_path_result result = {shared->first_op, w.n_ops, w.i, w.j, qend, end.row + 1, shared->end.score};
+        if (end.row == INT32_MAX)
+            result.qstart = result.tstart = result.tend = 0;
+        a.results[index] = result;
+    }
+    __syncthreads();
+    const walk w = shared->w;
+    for (int32_t k = x; k < w.n_ops; k += n_threads)
+        a.ops[shared->first_op + k] = w.ops[w.n_ops - 1 - k];
+}
+
+const lw_walk_kernel lw_walk_kernels[2] = {path_walk<1>, path_walk<2>};
+const lw_walk_kernel lw_tiles_kernels[2] = {path_tiles<1>, path_tiles<2>};
+
+int64_t lw_tiles_shared_bytes(int pieces, int32_t tile, int n_letters)
+{
+    const int64_t threads = tile / TILE_COLUMNS;
+    return (int64_t)(sizeof(tile_state) + 15) / 16 * 16 + threads * n_letters * (int64_t)sizeof(uint2) +
+           (int64_t)tile * threads * 2 * pieces;
+}

@@ -1,0 +1,150 @@
+/* align_paths.h - what the kernels of paths (align_cuda_fill.cu, align_cuda_walk.cu) and their host side
+ * (align_cuda_paths.cu) share.
+ *
+ * A job is one query strand against one window of a target. Jobs lie side by side in bundles, each bundle the work of
+ * one warp: the query's letters are the columns, LW_PATH_COLUMNS to a lane, a group of lanes to a job (to two jobs with
+ * words of two scores); the target's letters are the rows. Queries longer than a warp's columns are cut into strips,
+ * one warp each, which hand H and F of their last column to the next. */
+#ifndef LW_ALIGN_PATHS_H
+#define LW_ALIGN_PATHS_H
+
+#include <stdint.h>
+#include "align/align_cuda.h"
+#include "common/hd.h"
+
+enum {
+    LW_PATH_COLUMNS = 16, /* of a lane */
+    LW_PATH_STRIP = 32 * LW_PATH_COLUMNS
+};
+
+/* Where an alignment may end. */
+enum { LW_END_CORNER, LW_END_LAST_COLUMN, LW_END_ANYWHERE };
+
+typedef struct lw_path_job {
+    int64_t query;  /* place of the first letter of the query as aligned */
+    int64_t target; /* of the window's first letter */
+    int32_t qlen, tlen;
+} lw_path_job;
+
+typedef struct lw_bundle {
+    int64_t scratch;  /* directions, or checkpoints: first word */
+    int64_t border;   /* directions in several strips: what these hand over, first word */
+    int32_t first, n; /* jobs */
+    int32_t lanes;    /* of a group; 32 with more than one strip */
+    int32_t strips;
+    int32_t rows;     /* the longest window */
+    int32_t first_strip; /* the first of its entries in lw_fill_args.strips */
+} lw_bundle;
+
+typedef struct lw_strip {
+    int32_t bundle, strip;
+} lw_strip;
+
+/* The best end cell in one strip. */
+typedef struct lw_path_end {
+    int32_t score, row; /* row of the matrix, from 0; the first that has the score */
+    int32_t column;     /* first query letter of the LW_PATH_COLUMNS that hold the cell; may be negative */
+} lw_path_end;
+
+/* The letters of sequences: `bits` (4 or 8) to a letter, in words of 32 bits. */
+typedef struct lw_letters {
+    const uint32_t *words;
+    int32_t bits;
+} lw_letters;
+
+/* How scores are held. A value v is zero + v * scale (in each half of a word); with directions the lowest bits
+ * are tags: see align_cuda_fill.cu. */
+typedef struct lw_path_arithmetic {
+    uint32_t zero, floor;         /* H = 0; the least H may be */
+    uint32_t edge_h, edge_f[2];   /* left of the first column */
+    int32_t scale, tag, pad;      /* of a matrix entry; the whole entry of a column in front of the query */
+    uint32_t open[2], extend_e[2], extend_f[2]; /* what is added, by piece */
+    /* a cell's code = source + E's bits * weight_e + F's bits * weight_f, a word = word * shift + code for each column,
+     * and bias in the end, since F's bits are never 0. Not constants of the kernel, so that these sums are multiply-adds on the FMA pipe. */
+    uint32_t shift, weight_e[2], weight_f[2], bias;
+} lw_path_arithmetic;
+
+typedef struct lw_fill_args {
+    lw_letters queries, targets;
+    const lw_path_job *jobs;
+    const lw_bundle *bundles;
+    const lw_strip *strips;
+    int32_t n_strips;
+    int32_t *next;     /* strips taken so far */
+    int32_t *progress; /* of each strip: rows of border ready */
+    uint32_t *scratch;
+    uint32_t *border;
+    lw_path_end *ends; /* [strip][LW_PATH_ENDS] */
+    const lw_score_table *table;
+    int32_t n_letters, mode, ends_at;
+    int32_t gap_open[2], gap_extend[2]; /* penalties */
+    int32_t tile;                       /* checkpoints: rows and columns between two; 0: directions */
+    lw_path_arithmetic by;
+} lw_fill_args;
+
+/* Jobs of a bundle at most: 32 groups of one lane, two jobs a word. */
+enum { LW_PATH_ENDS = 64 };
+
+typedef struct lw_path_result {
+    int64_t ops; /* first operation in the batch's compact list */
+    int32_t n_ops;
+    int32_t qstart, tstart, qend, tend, score; /* coordinates within query and window */
+} lw_path_result;
+
+typedef struct lw_walk_args {
+    lw_fill_args fill;
+    int32_t n_jobs;
+    const int32_t *bundle_of; /* of each job */
+    uint32_t *spare;          /* operations of each job, last one first */
+    const int64_t *spare_at;  /* where each job's begin, and one more */
+    uint32_t *ops; /* as many at most as there are spare ones */
+    unsigned long long *ops_used;
+    lw_path_result *results;
+    int32_t halves; /* scores in a word: 1 or 2 */
+} lw_walk_args;
+
+typedef void (*lw_fill_kernel)(lw_fill_args);
+typedef void (*lw_walk_kernel)(lw_walk_args);
+
+/* [word: 0 two scores, 1 one][pieces - 1][1: with directions] */
+extern const lw_fill_kernel lw_fill_kernels[2][2][2];
+extern const lw_walk_kernel lw_walk_kernels[2];  /* [pieces - 1], over directions */
+extern const lw_walk_kernel lw_tiles_kernels[2]; /* [pieces - 1], over checkpoints */
+
+/* Words of directions of one row of a warp and lane, and bits of one cell. */
+LW_HD int32_t lw_direction_words(int halves, int pieces)
+{
+    return LW_PATH_COLUMNS * 4 * pieces * halves / 32;
+}
+
+int64_t lw_fill_shared_bytes(int halves, int n_letters);               /* per warp */
+int64_t lw_tiles_shared_bytes(int pieces, int32_t tile, int n_letters); /* per block of tile / 128 warps */
+
+/* --- the host side ----------------------------------------------------------------------------------------
+ */
+
+/* What a context lends; borrowed. */
+typedef struct lw_paths_setup {
+    const lw_align_setup *setup;
+    int policy;
+    int multiprocessors;
+    int64_t shared_bytes;     /* of a block at most */
+    int64_t budget;           /* device bytes */
+    const lw_score_table *table; /* on the device */
+    const uint8_t *refs;      /* on the device, a byte to a letter */
+    const int64_t *ref_start; /* on the host; of letters in refs */
+} lw_paths_setup;
+
+typedef struct lw_paths lw_paths;
+
+/* Streams and memory that are kept from call to call. */
+lw_status lw_paths_open(lw_paths **out, const lw_paths_setup *setup, lw_error *err);
+void lw_paths_close(lw_paths *paths); /* NULL is allowed */
+
+/* As lw_align_backend.trace and .pairs (forward strands). */
+lw_status lw_paths_trace(lw_paths *p, const lw_seqs *queries, const lw_seqs *targets, int64_t n,
+                         const lw_trace_task *tasks, lw_path *paths, lw_cigars *cigars, lw_error *err);
+lw_status lw_paths_pairs(lw_paths *p, const lw_seqs *queries, const lw_seqs *targets, lw_hit *hits,
+                         lw_path *paths, lw_cigars *cigars, lw_error *err);
+
+#endif

@@ -1,0 +1,286 @@
+/* test_paths.cpp - paths on the GPU, kernels and host side, run on the host lane by lane and compared with the scalar
+ * reference to the last operation. Needs no GPU. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "align/host_cuda.h"
+
+/* this program's own copies beside the library's */
+#define lw_paths_open host_paths_open
+#define lw_paths_close host_paths_close
+#define lw_paths_trace host_paths_trace
+#define lw_paths_pairs host_paths_pairs
+#define lw_fill_kernels host_fill_kernels
+#define lw_walk_kernels host_walk_kernels
+#define lw_tiles_kernels host_tiles_kernels
+#define lw_fill_shared_bytes host_fill_shared_bytes
+#define lw_tiles_shared_bytes host_tiles_shared_bytes
+#include "align/align_cuda_fill.cu"
+#include "align/align_cuda_walk.cu"
+#include "align/align_tuning.h"
+
+static int64_t most_words; /* beyond which jobs keep checkpoints */
+#define LW_PATH_MOST_WORDS most_words
+#include "align/align_cuda_paths.cu"
+
+enum { MOST = 512 };
+
+typedef struct set {
+    uint8_t codes[400000];
+    int64_t start[MOST], letters, n;
+    int32_t len[MOST];
+} set;
+
+static uint64_t random_state;
+
+static uint32_t draw(uint32_t below)
+{
+    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)((random_state >> 33) % below);
+}
+
+static uint8_t *add(set *s, int32_t n)
+{
+    cr_assert(s->n < MOST && s->letters + n <= (int64_t)sizeof s->codes);
+    s->start[s->n] = s->letters;
+    s->len[s->n++] = n;
+    s->letters += n;
+    return s->codes + s->letters - n;
+}
+
+/* Letters at random (kind 0), one letter (1), a short period (2). */
+static void add_letters(set *s, int32_t n, int kind, uint32_t letters)
+{
+    uint8_t *p = add(s, n);
+    const int32_t period = 1 + (int32_t)draw(5);
+    for (int32_t i = 0; i < n; i++)
+        p[i] = (uint8_t)(kind == 0 || i < period ? draw(letters) : kind == 1 ? 1 : p[i - period]);
+}
+
+/* The last sequence of `from` with errors, some of them long gaps; at most `most` letters. */
+static void add_similar(set *s, const set *from, int32_t most, uint32_t letters)
+{
+    const uint8_t *t = from->codes + from->start[from->n - 1];
+    const int32_t n = from->len[from->n - 1];
+    uint8_t *p = add(s, most);
+    int32_t k = 0;
+    for (int32_t at = (int32_t)draw(4); at < n && k < most; at++) {
+        const uint32_t error = draw(100);
+        if (error < 3)
+            p[k++] = (uint8_t)draw(letters);
+        else if (error == 3)
+            at += (int32_t)draw(40);
+        else if (error == 4)
+            for (uint32_t g = draw(40); g > 0 && k < most; g--)
+                p[k++] = (uint8_t)draw(letters);
+        else
+            p[k++] = t[at];
+    }
+    s->letters -= s->len[s->n - 1] - k;
+    s->len[s->n - 1] = k;
+}
+
+static lw_seqs view(const set *s)
+{
+    lw_seqs v = {s->n, s->codes, s->start, s->len};
+    return v;
+}
+
+static set queries, targets;
+static lw_error err;
+static int failures;
+
+static bool takes_turns(const void *kernel)
+{
+    for (int i = 0; i < 8; i++)
+        if (kernel == (const void *)lw_fill_kernels[i / 4][i / 2 % 2][i % 2])
+            return true;
+    return false;
+}
+
+static bool same_path(const lw_path *a, const lw_cigars *a_ops, const lw_path *b, const lw_cigars *b_ops)
+{
+    return a->qstart == b->qstart && a->tstart == b->tstart && a->n_cigar == b->n_cigar &&
+           (a->n_cigar == 0 || memcmp(a_ops->op + a->cigar, b_ops->op + b->cigar, (size_t)a->n_cigar * 4) == 0);
+}
+
+/* What the letters and gaps of a path are worth. */
+static int32_t worth(const lw_scoring *sc, int64_t i, const lw_path *path, const lw_cigars *ops)
+{
+    const uint8_t *q = queries.codes + queries.start[i] + path->qstart;
+    const uint8_t *t = targets.codes + targets.start[i] + path->tstart;
+    int32_t score = 0;
+    for (int32_t k = 0; k < path->n_cigar; k++) {
+        const uint32_t op = ops->op[path->cigar + k], run = op >> 4;
+        if (op & 15)
+            score -= lw_gap_cost(sc, (int32_t)run);
+        for (uint32_t x = 0; x < run; x++) {
+            score += op & 15 ? 0 : sc->score[*q * LW_MAX_LETTERS + *t];
+            q += (op & 15) != 2;
+            t += (op & 15) != 1;
+        }
+    }
+    return score;
+}
+
+/* Pairs, then traces of the ends on both strands, by both sides. */
+static void compare(const char *what, const lw_scoring *sc, lw_mode mode, int policy, int64_t budget)
+{
+    static lw_hit want[MOST], got[MOST];
+    static lw_path want_paths[MOST], got_paths[MOST];
+    static lw_trace_task tasks[MOST];
+    lw_score_table table;
+    memcpy(table.score, sc->score, sizeof table.score);
+    memcpy(table.complement, sc->complement, sizeof table.complement);
+    lw_align_setup setup;
+    memset(&setup, 0, sizeof setup);
+    setup.scoring = sc;
+    setup.mode = mode;
+    setup.min_score = mode == LW_LOCAL ? 1 : INT32_MIN;
+    setup.n_hits = 1;
+    lw_paths_setup by;
+    memset(&by, 0, sizeof by);
+    by.setup = &setup;
+    by.policy = policy;
+    by.multiprocessors = 2;
+    by.shared_bytes = sizeof host_shared;
+    by.budget = budget;
+    by.table = &table;
+    host_takes_turns = takes_turns;
+    lw_seqs q = view(&queries), t = view(&targets);
+    for (int strands = LW_FORWARD; strands <= LW_REVERSE; strands++) {
+        setup.strands = (unsigned)strands;
+        void *context;
+        lw_cigars want_ops, got_ops;
+        memset(&want_ops, 0, sizeof want_ops), memset(&got_ops, 0, sizeof got_ops);
+        memset(got, 0x55, sizeof got), memset(got_paths, 0x55, sizeof got_paths);
+        cr_assert_eq(lw_align_scalar.open(&lw_align_scalar, &context, &setup, &err), LW_OK);
+        cr_assert_eq(lw_align_pairs_with(&lw_align_scalar, context, &setup, &q, &t, want, want_paths, &want_ops, &err),
+                     LW_OK, "%s", err.message);
+        lw_align_scalar.close(context);
+        lw_paths *paths;
+        cr_assert_eq(lw_paths_open(&paths, &by, &err), LW_OK);
+        for (int64_t i = 0; i < q.n && strands == LW_FORWARD; i++)
+            if (want[i].target >= 0)
+                cr_assert_eq(worth(sc, i, &want_paths[i], &want_ops), want[i].score);
+        int64_t n = 0;
+        if (strands == LW_FORWARD) {
+            cr_assert_eq(lw_paths_pairs(paths, &q, &t, got, got_paths, &got_ops, &err), LW_OK, "%s: %s", what,
+                         err.message);
+            n = q.n;
+        } else {
+            for (int64_t i = 0; i < q.n; i++) {
+                if (want[i].target < 0)
+                    continue;
+                memset(&tasks[n], 0, sizeof tasks[n]);
+                lw_trace_window(sc, mode, &want[i], &tasks[n]);
+                tasks[n].query = i;
+                want[n] = want[i];
+                want_paths[n++] = want_paths[i];
+            }
+            cr_assert_eq(lw_paths_trace(paths, &q, &t, n, tasks, got_paths, &got_ops, &err), LW_OK, "%s: %s", what,
+                         err.message);
+        }
+        for (int64_t i = 0; i < n; i++) {
+            bool same = same_path(&want_paths[i], &want_ops, &got_paths[i], &got_ops);
+            if (strands == LW_FORWARD)
+                same = want[i].target < 0 ? got[i].target < 0 && got_paths[i].n_cigar == 0
+                                          : same && got[i].target == want[i].target && got[i].score == want[i].score &&
+                                                got[i].qend == want[i].qend && got[i].tend == want[i].tend;
+            if (!same && failures++ < 10) {
+                char text[2][400];
+                for (int k = 0; k < 2; k++) {
+                    const lw_path *path = k ? &got_paths[i] : &want_paths[i];
+                    const uint32_t *op = (k ? got_ops.op : want_ops.op) + path->cigar;
+                    int at = snprintf(text[k], sizeof text[k], "from %d/%d ", path->qstart, path->tstart);
+                    for (int32_t x = 0; x < path->n_cigar && at < 380; x++)
+                        at += snprintf(text[k] + at, sizeof text[k] - (size_t)at, "%u%c", op[x] >> 4,
+                                       "MID"[op[x] & 15]);
+                }
+                cr_expect(0, "%s, strand %d, pair %ld of %d x %d: want %d at %d/%d by %s, got %d at %d/%d by %s", what,
+                          strands, (long)i, queries.len[i], targets.len[i], want[i].score, want[i].qend,
+                          want[i].tend, text[0], got[i].score, got[i].qend, got[i].tend, text[1]);
+            }
+        }
+        lw_paths_close(paths);
+        free(want_ops.op), free(got_ops.op);
+    }
+}
+
+typedef struct scheme {
+    int match, mismatch; /* match 0 and mismatch 0: BLOSUM62 */
+    int open, extend, open2, extend2; /* open2 -1: one piece */
+} scheme;
+
+static const scheme schemes[] = {{1, 4, 6, 1, -1, 0},   {2, 4, 4, 2, 24, 1},   {1, 1, 0, 0, -1, 0},
+                                 {5, 4, 10, 0, -1, 0},  {3, 200, 300, 7, -1, 0}, {0, 0, 11, 1, -1, 0},
+                                 {1, 3, 2, 3, 5, 1},    {2, 1, 0, 1, 3, 0},    {999, 32767, 32767, 32767, 9, 40}};
+
+static void make(lw_scoring *sc, const scheme *s)
+{
+    if (s->match == 0)
+        cr_assert_eq(lw_scoring_matrix(sc, "BLOSUM62", LW_PROTEIN, s->open, s->extend, &err), LW_OK);
+    else
+        cr_assert_eq(lw_scoring_dna(sc, s->match, s->mismatch, s->open, s->extend, &err), LW_OK);
+    if (s->open2 >= 0)
+        cr_assert_eq(lw_scoring_two_piece(sc, s->open2, s->extend2, &err), LW_OK);
+}
+
+static const int policies[] = {LW_CUDA_DPX, LW_CUDA_INT};
+
+static void every_scheme(int64_t words, int64_t budget, size_t n_schemes)
+{
+    most_words = words;
+    for (size_t k = 0; k < n_schemes; k++)
+        for (int mode = LW_LOCAL; mode <= LW_SEMIGLOBAL; mode++)
+            for (size_t p = 0; p < sizeof policies / sizeof *policies; p++) {
+                lw_scoring sc;
+                char what[80];
+                make(&sc, &schemes[k]);
+                snprintf(what, sizeof what, "scheme %zu mode %d policy %d", k, mode, policies[p]);
+                compare(what, &sc, (lw_mode)mode, policies[p], budget);
+            }
+}
+
+static void some_pairs(int n, int32_t most, uint32_t letters)
+{
+    queries.n = queries.letters = targets.n = targets.letters = 0;
+    for (int i = 0; i < n; i++) {
+        const int32_t m = (int32_t)draw((uint32_t)most + 1);
+        add_letters(&targets, (int32_t)draw((uint32_t)most + 1), i % 3, letters);
+        if (i % 2)
+            add_similar(&queries, &targets, most, letters);
+        else
+            add_letters(&queries, m, i % 3, letters);
+    }
+}
+
+Test(paths, directions)
+{
+    random_state = 1;
+    some_pairs(40, 45, 5);
+    every_scheme(INT64_MAX, 1 << 30, sizeof schemes / sizeof *schemes);
+}
+
+Test(paths, several_strips)
+{
+    random_state = 2;
+    some_pairs(3, 1100, 4);
+    some_pairs(3, 700, 4);
+    every_scheme(INT64_MAX, 1 << 30, 2);
+}
+
+Test(paths, checkpoints)
+{
+    random_state = 3;
+    some_pairs(6, 300, 4);
+    every_scheme(0, 1 << 30, 3);
+}
+
+Test(paths, small_memory)
+{
+    random_state = 4;
+    some_pairs(20, 160, 4);
+    every_scheme(3000, 100000, 2);
+}
