@@ -65,14 +65,6 @@ LW_DEVICE void build_profile(const lw_fill_args &a, uint4 *profile, const lw_pat
     lw_warp_sync(LW_ALL_LANES);
 }
 
-/* Four letters of a target from letter i on, the first in the lowest bits. */
-LW_DEVICE uint32_t four_letters(const lw_letters &l, int64_t i)
-{
-    const int64_t bit = i * l.bits;
-    const uint32_t *word = l.words + (bit >> 5);
-    return lw_four_bytes(word[0], word[1], (uint32_t)(bit & 31));
-}
-
 template <int WORD, int PIECES> struct states {
     uint32_t h[LW_PATH_COLUMNS], e[PIECES][LW_PATH_COLUMNS], f[PIECES];
 };
@@ -147,7 +139,7 @@ LW_DEVICE void path_row(const lw_path_arithmetic &by, const uint32_t (&profile)[
             s.h[c] = best;
 #pragma unroll
             for (int p = 0; p < PIECES; p++) {
-                const uint32_t opened = best + by.open[p];
+                const uint32_t opened = best * by.one + by.open[p];
                 s.e[p][c] = add_max<WORD>(e_next[p], by.extend_e[p], opened);
                 s.f[p] = add_max<WORD>(f[p], by.extend_f[p], opened);
             }
@@ -186,7 +178,7 @@ LW_DEVICE lw_path_end best_of_group(lw_path_end mine, int in_group, int lanes)
 }
 
 template <int WORD, int PIECES, int DIRECTIONS>
-__global__ void __launch_bounds__(128, 4) path_fill(const lw_fill_args a)
+__global__ void __launch_bounds__(128, PIECES == 2 ? 3 : 4) path_fill(const lw_fill_args a)
 {
     constexpr int C = LW_PATH_COLUMNS, HALVES = WORD == LW_WORD_S16 ? 2 : 1;
     constexpr int WORDS = C * 4 * PIECES * HALVES / 32, BLOCK = 32;
@@ -195,6 +187,7 @@ __global__ void __launch_bounds__(128, 4) path_fill(const lw_fill_args a)
     uint4 *profile = lw_path_shared + (warp * a.n_letters * profile_size) * LW_WARP + lane;
     const uint32_t lookup = lw_shared_address(profile);
     const uint32_t letter_bytes = (WORD == LW_WORD_S16 ? 1 : C / 4) * LW_WARP * (uint32_t)sizeof(uint4);
+    const uint32_t half_bytes = (uint32_t)a.n_letters * letter_bytes;
     const lw_path_arithmetic by = a.by;
 
     for (;;) {
@@ -247,14 +240,14 @@ __global__ void __launch_bounds__(128, 4) path_fill(const lw_fill_args a)
         for (int p = 0; p < PIECES; p++)
             s.f[p] = by.edge_f[p];
 
-        const int32_t steps = bundle.rows + lanes - 1;
+        const int32_t steps = bundle.rows + lanes - 1, slots = lw_path_slots(bundle.rows, lanes);
         uint32_t *directions = NULL;
         const uint2 *taken = NULL;
         const uint32_t *taken2 = NULL;
         uint2 *given = NULL, *above = NULL;
         uint32_t *given2 = NULL, *above2 = NULL;
         if (DIRECTIONS) {
-            directions = a.scratch + bundle.scratch + ((int64_t)strip * steps * LW_WARP + lane) * WORDS;
+            directions = a.scratch + bundle.scratch + ((int64_t)strip * slots * LW_WARP + lane * 4) * WORDS;
             uint2 *border = (uint2 *)(a.border + bundle.border);
             uint32_t *border2 = (uint32_t *)(border + (int64_t)(bundle.strips - 1) * bundle.rows);
             taken = border + (int64_t)(strip - 1) * bundle.rows;
@@ -276,9 +269,18 @@ __global__ void __launch_bounds__(128, 4) path_fill(const lw_fill_args a)
             above2 = keep.above2 + first_column;
         }
 
-        uint32_t letters[HALVES];
-        for (int half = 0; half < HALVES; half++)
-            letters[half] = 0;
+        /* the lane's letters: bit 0 of `letters` is that of step 0 after `shift` bits; behind a window's end any
+         * letter will do, but there must be one */
+        const int bits = a.targets.bits;
+        const uint32_t letter_mask = (1u << bits) - 1;
+        const uint32_t *letters[HALVES];
+        int32_t shift[HALVES], most[HALVES];
+        for (int half = 0; half < HALVES; half++) {
+            const int64_t bit = (job[half].target - in_group) * bits;
+            letters[half] = a.targets.words + (bit >> 5);
+            shift[half] = (int32_t)(bit & 31);
+            most[half] = job[half].tlen + in_group;
+        }
         uint2 next = make_uint2(by.edge_h, by.edge_f[0]);
         uint32_t next2 = by.edge_f[PIECES - 1];
         for (int32_t block = 0; block < steps; block += BLOCK) {
@@ -295,74 +297,94 @@ __global__ void __launch_bounds__(128, 4) path_fill(const lw_fill_args a)
             }
             const int32_t to = block + BLOCK < steps ? block + BLOCK : steps;
 #pragma unroll 1
-            for (int32_t step = block; step < to; step++) {
-                const int32_t row = step - in_group;
-                uint32_t scores[HALVES], left = lw_from_below(LW_ALL_LANES, s.h[C - 1], 1, LW_WARP);
-#pragma unroll
-                for (int p = 0; p < PIECES; p++)
-                    s.f[p] = lw_from_below(LW_ALL_LANES, s.f[p], 1, LW_WARP);
-                if (in_group == 0) {
-                    left = next.x;
-                    s.f[0] = next.y;
-                    if (PIECES == 2)
-                        s.f[PIECES - 1] = next2;
-                    if (strip > 0 && row + 1 < bundle.rows) {
-                        next = lw_taken2(taken + row + 1);
-                        if (PIECES == 2)
-                            next2 = lw_taken(taken2 + row + 1);
-                    }
-                }
+            for (int32_t four = block; four < to; four += 4) {
+                uint32_t coming[HALVES];
 #pragma unroll
                 for (int half = 0; half < HALVES; half++) {
-                    if (step % 4 == 0) /* behind a window's end any letter will do, but there must be one */
-                        letters[half] = four_letters(
-                            a.targets, job[half].target + (row < job[half].tlen ? row : job[half].tlen));
-                    const uint32_t letter = letters[half] & ((1u << a.targets.bits) - 1);
-                    letters[half] >>= a.targets.bits;
-                    scores[half] = lookup + ((WORD == LW_WORD_S16 ? half * a.n_letters : 0) + letter) *
-                                                letter_bytes;
+                    const int32_t bit = (four < most[half] ? four : most[half]) * bits + shift[half];
+                    const uint32_t *word = letters[half] + (bit >> 5);
+                    coming[half] = lw_four_bytes(word[0], word[1], (uint32_t)(bit & 31));
                 }
-                if (row >= 0 && row < bundle.rows) {
-                    if (!DIRECTIONS && row > 0 && row % a.tile == 0) {
-                        const int64_t from = (int64_t)(row / a.tile - 1) * total;
+                int32_t row = four - in_group;
+#pragma unroll 1
+                for (const int32_t end_row = row + 4; row < end_row; row++) {
+                    uint32_t scores[HALVES], left = lw_from_below(LW_ALL_LANES, s.h[C - 1], 1, LW_WARP);
 #pragma unroll
-                        for (int c = 0; c < C; c += 2)
-                            *(uint4 *)(above + from + c) =
-                                make_uint4(s.h[c], s.e[0][c], s.h[c + 1], s.e[0][c + 1]);
+                    for (int p = 0; p < PIECES; p++)
+                        s.f[p] = lw_from_below(LW_ALL_LANES, s.f[p], 1, LW_WARP);
+                    if (in_group == 0) {
+                        left = next.x;
+                        s.f[0] = next.y;
                         if (PIECES == 2)
-#pragma unroll
-                            for (int c = 0; c < C; c += 4)
-                                *(uint4 *)(above2 + from + c) =
-                                    make_uint4(s.e[PIECES - 1][c], s.e[PIECES - 1][c + 1],
-                                               s.e[PIECES - 1][c + 2], s.e[PIECES - 1][c + 3]);
+                            s.f[PIECES - 1] = next2;
+                        if (strip > 0 && row + 1 < bundle.rows) {
+                            next = lw_taken2(taken + row + 1);
+                            if (PIECES == 2)
+                                next2 = lw_taken(taken2 + row + 1);
+                        }
                     }
-                    uint32_t out[WORDS];
-                    path_row<WORD, PIECES, DIRECTIONS, HALVES, WORDS>(by, scores, diagonal, s, out);
-                    if (DIRECTIONS) {
-                        uint32_t *to_row = directions + (int64_t)step * (LW_WARP * WORDS);
-                        if (WORDS == 2)
-                            *(uint2 *)to_row = make_uint2(out[0], out[WORDS - 1]);
-                        else
-#pragma unroll
-                            for (int w = 0; w + 3 < WORDS; w += 4)
-                                *(uint4 *)(to_row + w) =
-                                    make_uint4(out[w], out[w + 1], out[w + 2], out[w + 3]);
-                    }
-                    if (given) {
-                        given[row] = make_uint2(s.h[C - 1], s.f[0]);
-                        if (PIECES == 2)
-                            given2[row] = s.f[PIECES - 1];
-                    }
-                    const uint32_t v =
-                        a.ends_at == LW_END_ANYWHERE ? greatest<WORD, PIECES>(s) : s.h[C - 1];
 #pragma unroll
                     for (int half = 0; half < HALVES; half++) {
-                        const int32_t value = WORD == LW_WORD_S32 ? (int32_t)v : half ? lw_high2(v) : lw_low2(v);
-                        if (value > end[half].score && (uint32_t)(row - first_end[half]) < (uint32_t)n_ends[half])
-                            end[half].score = value, end[half].row = row;
+                        scores[half] = lookup + half * half_bytes + (coming[half] & letter_mask) * letter_bytes;
+                        coming[half] >>= bits;
                     }
+                    if (row >= 0) {
+                        if (!DIRECTIONS && (row & (a.tile - 1)) == 0 && row > 0 && row < bundle.rows) {
+                            const int64_t from = (int64_t)(row / a.tile - 1) * total;
+#pragma unroll
+                            for (int c = 0; c < C; c += 2)
+                                *(uint4 *)(above + from + c) =
+                                    make_uint4(s.h[c], s.e[0][c], s.h[c + 1], s.e[0][c + 1]);
+                            if (PIECES == 2)
+#pragma unroll
+                                for (int c = 0; c < C; c += 4)
+                                    *(uint4 *)(above2 + from + c) =
+                                        make_uint4(s.e[PIECES - 1][c], s.e[PIECES - 1][c + 1],
+                                                   s.e[PIECES - 1][c + 2], s.e[PIECES - 1][c + 3]);
+                        }
+                        uint32_t out[WORDS];
+                        path_row<WORD, PIECES, DIRECTIONS, HALVES, WORDS>(by, scores, diagonal, s, out);
+                        if (DIRECTIONS) { /* rows behind the last one go into the slack of a strip */
+                            if (WORDS == 2)
+                                *(uint2 *)directions = make_uint2(out[0], out[WORDS - 1]);
+                            else
+#pragma unroll
+                                for (int w = 0; w + 3 < WORDS; w += 4)
+                                    *(uint4 *)(directions + w) =
+                                        make_uint4(out[w], out[w + 1], out[w + 2], out[w + 3]);
+                        }
+                        if (given && row < bundle.rows) {
+                            given[row] = make_uint2(s.h[C - 1], s.f[0]);
+                            if (PIECES == 2)
+                                given2[row] = s.f[PIECES - 1];
+                        }
+                        const uint32_t v =
+                            a.ends_at == LW_END_ANYWHERE ? greatest<WORD, PIECES>(s) : s.h[C - 1];
+#pragma unroll
+                        for (int half = 0; half < HALVES; half++) {
+                            const int32_t value = WORD == LW_WORD_S32 ? (int32_t)v
+                                                  : half              ? lw_high2(v)
+                                                                      : lw_low2(v);
+                            if (value > end[half].score &&
+                                (uint32_t)(row - first_end[half]) < (uint32_t)n_ends[half]) {
+                                end[half].score = value, end[half].row = row;
+                                if (DIRECTIONS && a.ends_at == LW_END_ANYWHERE) {
+                                    /* which of these columns it was is looked up in the end */
+                                    uint4 *keep = (uint4 *)a.best_rows +
+                                                  (((int64_t)at * HALVES + half) * LW_WARP + lane) * (C / 4);
+#pragma unroll
+                                    for (int c = 0; c < C; c += 4)
+                                        keep[c / 4] = make_uint4(s.h[c], s.h[c + 1], s.h[c + 2], s.h[c + 3]);
+                                }
+                            }
+                        }
+                    }
+                    if (DIRECTIONS) /* four steps of a lane lie together */
+                        directions += WORDS;
+                    diagonal = left;
                 }
-                diagonal = left;
+                if (DIRECTIONS)
+                    directions += (LW_WARP - 1) * 4 * WORDS;
             }
             if (lane == LW_WARP - 1 && !last_strip && to >= LW_WARP)
                 lw_publish(a.progress + at, to - (LW_WARP - 1));

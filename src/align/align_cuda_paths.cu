@@ -39,6 +39,7 @@ typedef struct stage {
     bool tiles;                   /* checkpoints, not directions */
     int halves, pieces;
     layout in;
+    int64_t query_words, target_words, strips_at_most;
     int64_t scratch_words, border_words, spare_ops;
     int64_t ops_copied;
 } stage;
@@ -142,6 +143,12 @@ static source source_of(const lw_paths *p, int64_t i)
     return s;
 }
 
+static inline void lengths_of(const lw_paths *p, int64_t i, int32_t *qlen, int32_t *tlen)
+{
+    *qlen = p->tasks ? p->tasks[i].qlen : p->queries->len[i];
+    *tlen = p->tasks ? p->tasks[i].tlen : p->targets->len[i];
+}
+
 static int pieces_of(const lw_paths *p)
 {
     return p->by.setup->scoring->two_piece ? 2 : 1;
@@ -239,6 +246,7 @@ static bool arithmetic_of(const lw_paths *p, int halves, bool directions, int64_
     }
     /* one piece: E's bit 2 becomes 4, F's 1 + 2 become 4 + 8; two: E's 4 becomes 8 and 16, F's 2 + 4 become
      * 16 + 32 and 32 + 64. The lower one of F's is always there. */
+    out->one = 1;
     out->shift = pieces == 2 ? 256 : 16;
     out->weight_e[0] = 2;
     out->weight_e[1] = 4;
@@ -250,7 +258,7 @@ static bool arithmetic_of(const lw_paths *p, int halves, bool directions, int64_
 
 static int64_t direction_words(const lw_paths *p, int halves, int64_t strips, int64_t lanes, int64_t rows)
 {
-    return strips * (rows + lanes - 1) * LW_WARP * lw_direction_words(halves, pieces_of(p));
+    return strips * lw_path_slots((int32_t)rows, (int32_t)lanes) * LW_WARP * lw_direction_words(halves, pieces_of(p));
 }
 
 static int64_t checkpoint_words(const lw_paths *p, int64_t strips, int64_t rows, int32_t tile)
@@ -273,13 +281,13 @@ static bool keeps_directions(const lw_paths *p, int64_t qlen, int64_t tlen)
  */
 
 /* Jobs with equally many lanes and rows lie together: [1 tiles][15 lanes, at most][32 rows]. */
-static uint64_t key_of(const lw_paths *p, const source *s)
+static uint64_t key_of(const lw_paths *p, int32_t qlen, int32_t tlen)
 {
-    const int64_t lanes = lanes_of(p, s->qlen);
-    const bool tiles = !keeps_directions(p, s->qlen, s->tlen);
+    const int64_t lanes = lanes_of(p, qlen);
+    const bool tiles = !keeps_directions(p, qlen, tlen);
     const int64_t strips = (lanes + LW_WARP - 1) / LW_WARP;
     const int64_t wide = strips > 1 || tiles ? LW_WARP + min64(strips, INT16_MAX - LW_WARP) : lanes;
-    return (uint64_t)tiles << 47 | (uint64_t)wide << 32 | (uint32_t)s->tlen;
+    return (uint64_t)tiles << 47 | (uint64_t)wide << 32 | (uint32_t)tlen;
 }
 
 typedef struct key_call {
@@ -298,9 +306,10 @@ static lw_status make_keys(void *arg, int64_t piece, int worker, lw_error *err)
     const int64_t from = piece * KEY_PIECE, to = min64(from + KEY_PIECE, k->n);
     int32_t qlen = -1, tlen = -1;
     for (int64_t i = from; i < to; i++) {
-        const source s = source_of(k->p, i);
-        k->key[i] = i > from && s.qlen == qlen && s.tlen == tlen ? k->key[i - 1] : key_of(k->p, &s);
-        qlen = s.qlen, tlen = s.tlen;
+        int32_t m, n;
+        lengths_of(k->p, i, &m, &n);
+        k->key[i] = i > from && m == qlen && n == tlen ? k->key[i - 1] : key_of(k->p, m, n);
+        qlen = m, tlen = n;
     }
     return LW_OK;
 }
@@ -365,44 +374,72 @@ static int64_t round_up(int64_t n, int64_t to)
     return (n + to - 1) / to * to;
 }
 
+/* What a job takes, kept from one to the next: neighbours in the order of work are often alike. */
+typedef struct job_size {
+    int32_t qlen, tlen;
+    int64_t lanes, strips, bytes, query_words, target_words, ops;
+} job_size;
+
+static void size_of(const lw_paths *p, bool tiles, int halves, int32_t qlen, int32_t tlen, job_size *out)
+{
+    out->qlen = qlen, out->tlen = tlen;
+    out->lanes = lanes_of(p, qlen);
+    out->strips = (out->lanes + LW_WARP - 1) / LW_WARP;
+    out->query_words = packed_words(p, qlen);
+    out->target_words = p->tasks && !p->targets ? 0 : packed_words(p, tlen);
+    out->ops = most_ops(qlen, tlen);
+    const int64_t words =
+        tiles ? checkpoint_words(p, out->strips, tlen, LW_PATH_TILE)
+              : direction_words(p, halves, out->strips, min64(out->lanes, LW_WARP), tlen) /
+                    (out->strips > 1 ? 1 : LW_WARP / out->lanes);
+    /* a strip's ends and best rows, shared among the jobs of a warp */
+    const int64_t ends = out->strips * (LW_PATH_ENDS * (int64_t)sizeof(lw_path_end) + 2 * LW_PATH_STRIP * 4) /
+                         (out->strips > 1 || tiles ? 1 : LW_WARP / out->lanes);
+    out->bytes = (4 * words + ends) / halves + 8 * out->ops + 256 + 4 * (out->query_words + out->target_words);
+}
+
 /* How many jobs from `first` on make a batch, and its shape. All are of one kind; the kernels' words follow from the
  * longest. */
 static void cut_batch(const lw_paths *p, stage *s, int64_t first, int64_t n, int64_t most, int64_t bytes)
 {
     const uint64_t *key = (const uint64_t *)p->key.at;
     const bool tiles = key[job_number(p, first)] >> 47;
+    const double most_cells = tiles ? LW_PATH_TILES_CELLS : LW_PATH_BATCH_CELLS;
     double cells = 0;
     int64_t need = 0;
     lw_path_arithmetic unused;
+    job_size size;
+    memset(&size, 0, sizeof size);
+    size.qlen = -1;
     s->first = first;
     s->tiles = tiles;
     s->pieces = pieces_of(p);
     s->columns = s->rows = 0;
     s->halves = p->by.policy == LW_CUDA_DPX ? 2 : 1;
+    s->query_words = s->target_words = s->strips_at_most = 0;
     for (s->n = 0; first + s->n < n && s->n < most; s->n++) {
         const int64_t i = job_number(p, first + s->n);
-        if ((bool)(key[i] >> 47) != tiles)
-            break;
-        const source job = source_of(p, i);
-        const int64_t lanes = lanes_of(p, job.qlen), strips = (lanes + LW_WARP - 1) / LW_WARP;
-        const int32_t columns = job.qlen > s->columns ? job.qlen : s->columns,
-                      rows = job.tlen > s->rows ? job.tlen : s->rows;
-        int halves = s->halves;
-        if ((columns != s->columns || rows != s->rows || s->n == 0) && halves == 2 &&
-            !arithmetic_of(p, 2, !tiles, columns, rows, &unused)) {
-            if (s->n > 0)
-                break; /* shorter ones have two scores a word, this one has a batch of its own kind */
-            halves = 1;
+        int32_t qlen, tlen;
+        lengths_of(p, i, &qlen, &tlen);
+        if (qlen != size.qlen || tlen != size.tlen) {
+            if ((bool)(key[i] >> 47) != tiles)
+                break;
+            const int32_t columns = qlen > s->columns ? qlen : s->columns, rows = tlen > s->rows ? tlen : s->rows;
+            if (s->halves == 2 && !arithmetic_of(p, 2, !tiles, columns, rows, &unused)) {
+                if (s->n > 0)
+                    break; /* those before have two scores a word, this one will not */
+                s->halves = 1;
+            }
+            s->columns = columns, s->rows = rows;
+            size_of(p, tiles, s->halves, qlen, tlen, &size);
         }
-        int64_t here = 4 * (tiles ? checkpoint_words(p, strips, job.tlen, LW_PATH_TILE)
-                                  : direction_words(p, halves, strips, min64(lanes, LW_WARP), job.tlen) /
-                                        (strips > 1 ? 1 : LW_WARP / lanes));
-        here = here / halves + 8 * most_ops(job.qlen, job.tlen) + 256 + job.qlen + job.tlen;
-        if (s->n > 0 && (need + here > bytes || cells > (tiles ? LW_PATH_TILES_CELLS : LW_PATH_BATCH_CELLS)))
+        if (s->n > 0 && (need + size.bytes > bytes || cells > most_cells))
             break;
-        need += here;
-        cells += (double)job.qlen * job.tlen;
-        s->columns = columns, s->rows = rows, s->halves = halves;
+        need += size.bytes;
+        cells += (double)qlen * tlen;
+        s->query_words += size.query_words;
+        s->target_words += size.target_words;
+        s->strips_at_most += size.strips;
     }
 }
 
@@ -488,15 +525,8 @@ static lw_status prepare(lw_paths *p, stage *s, lw_error *err)
 {
     const int bits = letter_bits(p), per_word = 32 / bits, halves = s->halves, pieces = s->pieces;
     const bool local_targets = !p->tasks || p->targets;
-    /* sizes at most: a bundle and its strips for every job */
-    int64_t query_words = LW_MARGIN, target_words = LW_MARGIN, n_strips = 0;
-    for (int64_t k = 0; k < s->n; k++) {
-        const source job = source_of(p, job_number(p, s->first + k));
-        query_words += packed_words(p, job.qlen);
-        target_words += local_targets ? packed_words(p, job.tlen) : 0;
-        n_strips += (lanes_of(p, job.qlen) + LW_WARP - 1) / LW_WARP;
-    }
-    target_words += LW_MARGIN;
+    const int64_t query_words = s->query_words + LW_MARGIN, target_words = s->target_words + 2 * LW_MARGIN,
+                  n_strips = s->strips_at_most;
     layout *in = &s->in;
     in->jobs = 0;
     in->bundles = round_up(in->jobs + s->n * (int64_t)sizeof(lw_path_job), 256);
@@ -515,31 +545,39 @@ static lw_status prepare(lw_paths *p, stage *s, lw_error *err)
     int64_t *spare_at = (int64_t *)(at + in->spare_at);
     int64_t query_at = LW_MARGIN / 2, target_at = LW_MARGIN;
     s->n_bundles = s->n_strips = s->scratch_words = s->border_words = s->spare_ops = 0;
+    job_size size;
+    memset(&size, 0, sizeof size);
+    size.qlen = -1;
     for (int64_t k = 0; k < s->n;) {
         lw_bundle *b = &bundles[s->n_bundles];
         memset(b, 0, sizeof *b);
-        const source head = source_of(p, job_number(p, s->first + k));
-        const int64_t lanes = lanes_of(p, head.qlen);
-        b->strips = (int32_t)((lanes + LW_WARP - 1) / LW_WARP);
-        b->lanes = b->strips > 1 || s->tiles ? LW_WARP : (int32_t)lanes;
+        int32_t qlen, tlen;
+        lengths_of(p, job_number(p, s->first + k), &qlen, &tlen);
+        if (qlen != size.qlen || tlen != size.tlen)
+            size_of(p, s->tiles, halves, qlen, tlen, &size);
+        const int64_t lanes = size.lanes, strips_here = size.strips;
+        b->strips = (int32_t)strips_here;
+        b->lanes = strips_here > 1 || s->tiles ? LW_WARP : (int32_t)lanes;
         b->first = (int32_t)k;
         b->first_strip = (int32_t)s->n_strips;
         const int32_t room = LW_WARP / b->lanes * halves;
         for (; k < s->n && b->n < room; k++) {
-            const source job = source_of(p, job_number(p, s->first + k));
-            const int64_t job_lanes = lanes_of(p, job.qlen);
-            if (b->strips > 1 || s->tiles ? (job_lanes + LW_WARP - 1) / LW_WARP != b->strips : job_lanes != lanes)
+            const int64_t i = job_number(p, s->first + k);
+            lengths_of(p, i, &qlen, &tlen);
+            if (qlen != size.qlen || tlen != size.tlen)
+                size_of(p, s->tiles, halves, qlen, tlen, &size);
+            if (size.strips != strips_here || (strips_here == 1 && !s->tiles && size.lanes != lanes))
                 break;
             jobs[k].query = query_at * per_word;
-            jobs[k].target = local_targets ? target_at * per_word : job.ref;
-            jobs[k].qlen = job.qlen;
-            jobs[k].tlen = job.tlen;
-            query_at += packed_words(p, job.qlen);
-            target_at += local_targets ? packed_words(p, job.tlen) : 0;
+            jobs[k].target = local_targets ? target_at * per_word : source_of(p, i).ref;
+            jobs[k].qlen = qlen;
+            jobs[k].tlen = tlen;
+            query_at += size.query_words;
+            target_at += size.target_words;
             bundle_of[k] = (int32_t)s->n_bundles;
             spare_at[k] = s->spare_ops;
-            s->spare_ops += most_ops(job.qlen, job.tlen);
-            b->rows = job.tlen > b->rows ? job.tlen : b->rows;
+            s->spare_ops += size.ops;
+            b->rows = tlen > b->rows ? tlen : b->rows;
             b->n++;
         }
         b->scratch = s->scratch_words;
@@ -584,7 +622,11 @@ static lw_status launch(lw_paths *p, stage *s, lw_error *err)
     const lw_scoring *scoring = p->by.setup->scoring;
     /* work: counters, progress, ends, spare, scratch, border; output: operations used, results, operations */
     const int64_t progress = 256, ends = round_up(progress + s->n_strips * 4, 256),
-                  spare = round_up(ends + s->n_strips * LW_PATH_ENDS * (int64_t)sizeof(lw_path_end), 256),
+                  best = round_up(ends + s->n_strips * LW_PATH_ENDS * (int64_t)sizeof(lw_path_end), 256),
+                  spare = round_up(best + (p->ends_at == LW_END_ANYWHERE && !s->tiles
+                                               ? s->n_strips * s->halves * LW_PATH_STRIP * 4
+                                               : 0),
+                                   256),
                   scratch = round_up(spare + s->spare_ops * 4, 256),
                   border = round_up(scratch + s->scratch_words * 4, 256), work = border + s->border_words * 4;
     const int64_t results = 256, ops = round_up(results + s->n * (int64_t)sizeof(lw_path_result), 256);
@@ -616,6 +658,7 @@ static lw_status launch(lw_paths *p, stage *s, lw_error *err)
     a.fill.next = (int32_t *)w;
     a.fill.progress = (int32_t *)(w + progress);
     a.fill.ends = (lw_path_end *)(w + ends);
+    a.fill.best_rows = (uint32_t *)(w + best);
     a.fill.scratch = (uint32_t *)(w + scratch);
     a.fill.border = (uint32_t *)(w + border);
     a.fill.table = p->by.table;
@@ -697,8 +740,6 @@ static lw_status unpack(void *arg, int64_t piece, int worker, lw_error *err)
             lw_hit hit;
             memset(&hit, 0, sizeof hit);
             const bool none = p->by.setup->mode == LW_LOCAL && r->score == 0;
-            if (r->score < 0 && p->by.setup->mode == LW_LOCAL)
-                return lw_fail(err, LW_E_INTERNAL, "no path has the score of pair %ld", (long)i);
             hit.target = none || r->score < least ? -1 : (int32_t)i;
             if (hit.target >= 0) {
                 hit.score = r->score;

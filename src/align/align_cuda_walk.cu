@@ -9,27 +9,24 @@ typedef struct walk {
     int32_t i, j;  /* letters of query and window not yet consumed */
     int32_t state; /* LW_PATH_M, or the gap that the path is in */
     int32_t piece; /* of that gap */
-    int32_t n_ops, score;
+    int32_t n_ops;
     uint32_t run; /* the operation being lengthened, as BAM has it; 0: none yet */
     uint32_t *ops; /* finished ones, last one of the path first */
 } walk;
 
-template <int PIECES> LW_DEVICE void close_run(const lw_fill_args &a, walk &w)
+LW_DEVICE void close_run(walk &w)
 {
-    if (w.run == 0)
-        return;
-    if (w.run & 15)
-        w.score += lw_gap_score<PIECES>(a, (int32_t)(w.run >> 4));
-    w.ops[w.n_ops++] = w.run;
+    if (w.run != 0)
+        w.ops[w.n_ops++] = w.run;
     w.run = 0;
 }
 
-template <int PIECES> LW_DEVICE void consume(const lw_fill_args &a, walk &w, uint32_t op)
+LW_DEVICE void consume(walk &w, uint32_t op)
 {
     if (w.run != 0 && (w.run & 15) == op) {
         w.run += 16;
     } else {
-        close_run<PIECES>(a, w);
+        close_run(w);
         w.run = 16 | op;
     }
     w.i -= op != LW_PATH_D;
@@ -37,12 +34,12 @@ template <int PIECES> LW_DEVICE void consume(const lw_fill_args &a, walk &w, uin
 }
 
 /* Along the border of the matrix to the start of the path: one gap, or nothing. */
-template <int PIECES> LW_DEVICE void walk_border(const lw_fill_args &a, walk &w)
+LW_DEVICE void walk_border(const lw_fill_args &a, walk &w)
 {
     if (a.mode == LW_LOCAL)
         return;
     while (w.i > 0 || (w.j > 0 && a.mode == LW_GLOBAL))
-        consume<PIECES>(a, w, w.i > 0 ? LW_PATH_I : LW_PATH_D);
+        consume(w, w.i > 0 ? LW_PATH_I : LW_PATH_D);
 }
 
 /* What a source stands for. */
@@ -58,6 +55,14 @@ template <int PIECES> LW_DEVICE bool gap_extends(const walk &w, uint32_t d)
 {
     return (w.state == LW_PATH_D && (d & lw_deletion_extends<PIECES>(w.piece))) ||
            (w.state == LW_PATH_I && (d & lw_insertion_extends<PIECES>(w.piece)));
+}
+
+/* The value of one half of a word, times its scale. */
+LW_DEVICE int32_t kept(const lw_walk_args &a, uint32_t word, int half)
+{
+    if (a.halves == 1)
+        return (int32_t)word;
+    return (half ? lw_high2(word) : lw_low2(word)) - lw_low2(a.fill.by.zero);
 }
 
 /* --- over directions --------------------------------------------------------------------------------------
@@ -94,43 +99,36 @@ template <int PIECES> LW_DEVICE uint32_t direction(const cursor &at, int halves,
     const int bits = 4 * PIECES, per_word = 32 / halves / bits, words = LW_PATH_COLUMNS / per_word;
     const int64_t step = j - 1 + at.in_group;
     const uint32_t word =
-        at.words[(step * LW_WARP + at.lane + at.in_group) * words + at.column / per_word];
+        at.words[(((step >> 2) * LW_WARP + at.lane + at.in_group) * 4 + (step & 3)) * words + at.column / per_word];
     return word >> ((per_word - 1 - at.column % per_word) * bits + at.half * 16) & ((1u << bits) - 1);
 }
 
-/* The whole path; with `scored` also the score of its letters. */
+/* The whole path from (w.i, w.j). */
 template <int PIECES>
-LW_DEVICE void walk_directions(const lw_walk_args &a, const lw_path_job &job, cursor at, walk &w, bool scored)
+LW_DEVICE void walk_directions(const lw_walk_args &a, cursor at, walk &w)
 {
-    w.n_ops = w.score = 0;
-    w.run = 0;
-    bool local = a.fill.mode == LW_LOCAL, more = true;
-    w.state = LW_PATH_M;
+    const bool local = a.fill.mode == LW_LOCAL;
+    bool more = true;
     while (more && w.i > 0 && w.j > 0) {
         const uint32_t d = direction<PIECES>(at, a.halves, w.j);
         if (w.state == LW_PATH_M) {
             const uint32_t source = d & (PIECES == 2 ? 7 : 3);
-            if (source == lw_from_start<PIECES>() && local) {
+            if (local && source == lw_from_start<PIECES>()) {
                 more = false;
                 continue;
             }
             enter<PIECES>(w, source);
         }
         const int state = w.state;
-        if (state == LW_PATH_M) {
-            if (scored)
-                w.score += a.fill.table->score[lw_letter_at(a.fill.queries, job.query + w.i - 1) * LW_MAX_LETTERS +
-                                               lw_letter_at(a.fill.targets, job.target + w.j - 1)];
-        } else if (!gap_extends<PIECES>(w, d)) {
+        if (state != LW_PATH_M && !gap_extends<PIECES>(w, d))
             w.state = LW_PATH_M;
-        }
         if (state != LW_PATH_D)
             cursor_left(at);
-        consume<PIECES>(a.fill, w, (uint32_t)state);
+        consume(w, (uint32_t)state);
     }
     if (more)
-        walk_border<PIECES>(a.fill, w);
-    close_run<PIECES>(a.fill, w);
+        walk_border(a.fill, w);
+    close_run(w);
 }
 
 /* The end of a job: its score and row, and the columns it may lie in. */
@@ -169,38 +167,34 @@ template <int PIECES> __global__ void __launch_bounds__(128) path_walk(const lw_
     lw_path_result result = {0, 0, 0, 0, none ? 0 : job.qlen, none ? 0 : end.row + 1, end.score};
     walk w;
     w.ops = a.spare + a.spare_at[index];
-    w.n_ops = 0;
+    w.state = LW_PATH_M;
+    w.piece = w.n_ops = 0;
+    w.run = 0;
     cursor start;
     start.words = a.fill.scratch + bundle.scratch;
-    start.strip_words = ((int64_t)bundle.rows + bundle.lanes - 1) * LW_WARP *
+    start.strip_words = (int64_t)lw_path_slots(bundle.rows, bundle.lanes) * LW_WARP *
                         lw_direction_words(a.halves, PIECES);
     start.lanes = bundle.lanes;
     start.lane = group * bundle.lanes;
     start.half = in_bundle % a.halves;
-    if (a.fill.ends_at != LW_END_ANYWHERE) {
+    w.i = job.qlen, w.j = result.tend;
+    if (a.fill.ends_at == LW_END_ANYWHERE && !none) {
+        /* the first of the lane's columns that has the score in this row */
+        const int32_t column = bundle.strips * bundle.lanes * LW_PATH_COLUMNS - job.qlen + end.column;
+        const int32_t lane = column / LW_PATH_COLUMNS, strip = bundle.first_strip + lane / bundle.lanes;
+        const uint32_t *h = a.fill.best_rows +
+                            (((int64_t)strip * a.halves + start.half) * LW_WARP + start.lane + lane % bundle.lanes) *
+                                LW_PATH_COLUMNS;
+        int32_t c = end.column < 0 ? -end.column : 0;
+        while (c < LW_PATH_COLUMNS && kept(a, h[c], start.half) != end.score * a.fill.by.scale)
+            c++;
+        w.i = result.qend = end.column + c + 1;
+    }
+    if (!none) {
         cursor at = start;
-        if (job.qlen > 0)
-            cursor_to(at, bundle, job.qlen, job.qlen);
-        w.i = job.qlen, w.j = result.tend;
-        walk_directions<PIECES>(a, job, at, w, false);
-    } else if (!none) {
-        /* the first of the columns whose path has the score: the walk says what H was there */
-        bool found = false;
-        for (int32_t c = 0; c < LW_PATH_COLUMNS && !found; c++) {
-            const int32_t i = end.column + c + 1;
-            if (i <= 0)
-                continue;
-            cursor at = start;
-            cursor_to(at, bundle, i, job.qlen);
-            w.i = i, w.j = result.tend;
-            if ((direction<PIECES>(at, a.halves, w.j) & (PIECES == 2 ? 7 : 3)) != lw_from_diagonal<PIECES>())
-                continue;
-            walk_directions<PIECES>(a, job, at, w, true);
-            result.qend = i;
-            found = w.score == end.score;
-        }
-        if (!found)
-            result.score = -1; /* the host reports it */
+        if (w.i > 0)
+            cursor_to(at, bundle, w.i, job.qlen);
+        walk_directions<PIECES>(a, at, w);
     }
     result.n_ops = w.n_ops;
     if (!none) {
@@ -227,14 +221,6 @@ typedef struct tile_state {
     long long first_op;
 } tile_state;
 
-/* The value of one half of a word in a checkpoint. */
-LW_DEVICE int32_t kept(const lw_walk_args &a, uint32_t word, int half)
-{
-    if (a.halves == 1)
-        return (int32_t)word;
-    return (half ? lw_high2(word) : lw_low2(word)) - lw_low2(a.fill.by.zero);
-}
-
 template <int PIECES> __global__ void path_tiles(const lw_walk_args a)
 {
     constexpr int C = TILE_COLUMNS, BITS = 4 * PIECES;
@@ -260,7 +246,7 @@ template <int PIECES> __global__ void path_tiles(const lw_walk_args a)
         w.i = anywhere ? shared->end.column + LW_PATH_COLUMNS : job.qlen;
         w.j = shared->end.row == INT32_MAX ? 0 : shared->end.row + 1;
         w.state = LW_PATH_M;
-        w.piece = w.n_ops = w.score = 0;
+        w.piece = w.n_ops = 0;
         w.run = 0;
         w.ops = a.spare + a.spare_at[index];
         shared->w = w;
@@ -419,7 +405,7 @@ template <int PIECES> __global__ void path_tiles(const lw_walk_args a)
                     }
                     enter<PIECES>(w, source);
                 }
-                consume<PIECES>(a.fill, w, (uint32_t)w.state);
+                consume(w, (uint32_t)w.state);
             }
             shared->w = w;
             shared->more = more;
@@ -432,8 +418,8 @@ template <int PIECES> __global__ void path_tiles(const lw_walk_args a)
         if (anywhere && end.row != INT32_MAX)
             qend = shared->end.column;
         if (shared->more || w.j == 0)
-            walk_border<PIECES>(a.fill, w);
-        close_run<PIECES>(a.fill, w);
+            walk_border(a.fill, w);
+        close_run(w);
         shared->w = w;
         shared->first_op = (long long)atomicAdd(a.ops_used, (unsigned long long)w.n_ops);
         lw_path_result result = {shared->first_op, w.n_ops, w.i, w.j, qend, end.row + 1, shared->end.score};

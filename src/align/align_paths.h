@@ -62,6 +62,7 @@ typedef struct lw_path_arithmetic {
     /* a cell's code = source + E's bits * weight_e + F's bits * weight_f, a word = word * shift + code for each column,
      * and bias in the end, since F's bits are never 0. Not constants of the kernel, so that these sums are multiply-adds on the FMA pipe. */
     uint32_t shift, weight_e[2], weight_f[2], bias;
+    uint32_t one; /* likewise */
 } lw_path_arithmetic;
 
 typedef struct lw_fill_args {
@@ -75,6 +76,7 @@ typedef struct lw_fill_args {
     uint32_t *scratch;
     uint32_t *border;
     lw_path_end *ends; /* [strip][LW_PATH_ENDS] */
+    uint32_t *best_rows; /* LW_END_ANYWHERE: [strip][half][lane][column] H in the first row of the lane's greatest */
     const lw_score_table *table;
     int32_t n_letters, mode, ends_at;
     int32_t gap_open[2], gap_extend[2]; /* penalties */
@@ -110,6 +112,12 @@ typedef void (*lw_walk_kernel)(lw_walk_args);
 extern const lw_fill_kernel lw_fill_kernels[2][2][2];
 extern const lw_walk_kernel lw_walk_kernels[2];  /* [pieces - 1], over directions */
 extern const lw_walk_kernel lw_tiles_kernels[2]; /* [pieces - 1], over checkpoints */
+
+/* Steps of a strip that have room for directions: the kernels go by fours. */
+LW_HD int32_t lw_path_slots(int32_t rows, int32_t lanes)
+{
+    return (rows + lanes - 1 + 3) / 4 * 4;
+}
 
 /* Words of directions of one row of a warp and lane, and bits of one cell. */
 LW_HD int32_t lw_direction_words(int halves, int pieces)
