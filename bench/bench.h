@@ -63,10 +63,10 @@ typedef struct bench {
     int64_t vertices; /* largest graph of `apsp`; 0: by the device */
     int n_sizes;      /* of --sizes; 0: each domain's own */
     int64_t sizes[BENCH_MAX_SIZES];
-    const char *pairs; /* shapes of pairs, alone; NULL: all of `align` */
-    int mode;          /* of these, a lw_mode; -1: all */
-    bool scores;       /* time pairs without their paths too */
-    bool two_piece;    /* and with two-piece gaps */
+    const char *pairs;   /* shapes of pairs, alone; NULL: all of `align` */
+    int mode;            /* of these, a lw_mode; -1: all */
+    bool scores;         /* time pairs without their paths too */
+    bool two_piece;      /* and with two-piece gaps */
     const char *backend; /* "auto": all rows that can run; else one row's name */
     int device;
     lw_pool *pool; /* all threads of this run */
@@ -99,7 +99,7 @@ extern const int bench_domain_count;
 
 lw_status bench_align(bench *b, lw_error *err);
 lw_status bench_cigars(bench *b, lw_error *err); /* a part of align */
-lw_status bench_pairs(bench *b, lw_error *err); /* a part of bench_align() */
+lw_status bench_pairs(bench *b, lw_error *err);  /* a part of bench_align() */
 lw_status bench_paths(bench *b, lw_error *err);
 lw_status bench_infer(bench *b, lw_error *err);
 lw_status bench_search(bench *b, lw_error *err);

@@ -1,5 +1,5 @@
-/* bench_pairs.c - pairs of sequences with their paths, in several shapes: the score alone and the whole call from
- * sequences to CIGARs. */
+/* bench_pairs.c - pairs of sequences with their paths, in several shapes: the score alone and the whole call
+ * from sequences to CIGARs. */
 #include "bench.h"
 
 #include <stdio.h>
@@ -69,7 +69,8 @@ static lw_status make_piece(void *arg, int64_t piece, int worker, lw_error *err)
         uint8_t *query = in->codes + in->start[0][i], *target = in->codes + in->start[1][i];
         for (int32_t j = 0; j < s->target; j++)
             target[j] = (uint8_t)random_below(&state, 4);
-        int32_t at = s->target > s->query ? (int32_t)random_below(&state, (uint32_t)(s->target - s->query)) : 0;
+        int32_t at =
+            s->target > s->query ? (int32_t)random_below(&state, (uint32_t)(s->target - s->query)) : 0;
         for (int32_t k = 0; k < s->query;) {
             uint32_t error = random_below(&state, 1000) < 50 ? 1 + random_below(&state, 10) : 0;
             if (error == 9) { /* deletion */
@@ -112,8 +113,8 @@ static lw_status run_paths(void *arg, lw_error *err)
 {
     running *r = arg;
     r->cigars.n = 0;
-    return lw_align_pairs_with(r->row, r->context, r->setup, &r->in->queries, &r->in->targets, r->hits, r->paths,
-                               &r->cigars, err);
+    return lw_align_pairs_with(r->row, r->context, r->setup, &r->in->queries, &r->in->targets, r->hits,
+                               r->paths, &r->cigars, err);
 }
 
 /* Every path of a piece scores what its hit says, and ends there. */
@@ -133,16 +134,18 @@ static lw_status check_piece(void *arg, int64_t piece, int worker, lw_error *err
             q += (op[k] & 15) != 2 ? op[k] >> 4 : 0;
             t += (op[k] & 15) != 1 ? op[k] >> 4 : 0;
         }
-        int64_t score = q != hit->qend || t != hit->tend
-                            ? INT32_MIN
-                            : lw_path_score(r->setup->scoring, r->in->codes + r->in->start[0][i] + path->qstart,
-                                            r->in->codes + r->in->start[1][i] + path->tstart, op, path->n_cigar);
+        int64_t score =
+            q != hit->qend || t != hit->tend
+                ? INT32_MIN
+                : lw_path_score(r->setup->scoring, r->in->codes + r->in->start[0][i] + path->qstart,
+                                r->in->codes + r->in->start[1][i] + path->tstart, op, path->n_cigar);
         if (score != hit->score)
-            return lw_fail(err, LW_E_INTERNAL,
-                           "bench align: backend %s: the path of pair %lld ends at %lld/%lld and scores %lld; its "
-                           "end is %d/%d with %d",
-                           r->row->base.name, (long long)i, (long long)q, (long long)t, (long long)score,
-                           hit->qend, hit->tend, hit->score);
+            return lw_fail(
+                err, LW_E_INTERNAL,
+                "bench align: backend %s: the path of pair %lld ends at %lld/%lld and scores %lld; its "
+                "end is %d/%d with %d",
+                r->row->base.name, (long long)i, (long long)q, (long long)t, (long long)score, hit->qend,
+                hit->tend, hit->score);
     }
     return LW_OK;
 }
@@ -164,23 +167,24 @@ static lw_status check_sample(const running *r, lw_error *err)
     if (status == LW_OK)
         status = lw_align_scalar.open(&lw_align_scalar, &context, r->setup, err);
     if (status == LW_OK)
-        status = lw_align_pairs_with(&lw_align_scalar, context, r->setup, &queries, &targets, hits, paths, &cigars,
-                                     err);
+        status = lw_align_pairs_with(&lw_align_scalar, context, r->setup, &queries, &targets, hits, paths,
+                                     &cigars, err);
     for (int64_t i = 0; i < n && status == LW_OK; i++) {
         bool same = hits[i].target == r->hits[i].target;
         if (same && hits[i].target >= 0)
-            same = hits[i].score == r->hits[i].score && hits[i].tend == r->hits[i].tend &&
-                   hits[i].qend == r->hits[i].qend && paths[i].n_cigar == r->paths[i].n_cigar &&
-                   paths[i].qstart == r->paths[i].qstart && paths[i].tstart == r->paths[i].tstart &&
-                   (paths[i].n_cigar == 0 ||
-                    memcmp(cigars.op + paths[i].cigar, r->cigars.op + r->paths[i].cigar,
-                           (size_t)paths[i].n_cigar * sizeof *cigars.op) == 0);
+            same =
+                hits[i].score == r->hits[i].score && hits[i].tend == r->hits[i].tend &&
+                hits[i].qend == r->hits[i].qend && paths[i].n_cigar == r->paths[i].n_cigar &&
+                paths[i].qstart == r->paths[i].qstart && paths[i].tstart == r->paths[i].tstart &&
+                (paths[i].n_cigar == 0 || memcmp(cigars.op + paths[i].cigar, r->cigars.op + r->paths[i].cigar,
+                                                 (size_t)paths[i].n_cigar * sizeof *cigars.op) == 0);
         if (!same)
-            status = lw_fail(err, LW_E_INTERNAL,
-                             "bench align: backend %s aligns pair %lld with score %d to %d/%d, the scalar reference "
-                             "with %d to %d/%d, or by another path",
-                             r->row->base.name, (long long)i, r->hits[i].score, r->hits[i].qend, r->hits[i].tend,
-                             hits[i].score, hits[i].qend, hits[i].tend);
+            status = lw_fail(
+                err, LW_E_INTERNAL,
+                "bench align: backend %s aligns pair %lld with score %d to %d/%d, the scalar reference "
+                "with %d to %d/%d, or by another path",
+                r->row->base.name, (long long)i, r->hits[i].score, r->hits[i].qend, r->hits[i].tend,
+                hits[i].score, hits[i].qend, hits[i].tend);
     }
     if (context)
         lw_align_scalar.close(context);
@@ -230,7 +234,8 @@ static lw_status bench_shape(bench *b, const lw_align_backend *row, const lw_sco
     if (status == LW_OK) { /* the same runs as milliseconds a call */
         bench_result *last = &b->results[b->n - 1];
         about = *last;
-        double ms[3] = {cells * 1e-6 / last->maximum, cells * 1e-6 / last->median, cells * 1e-6 / last->minimum};
+        double ms[3] = {cells * 1e-6 / last->maximum, cells * 1e-6 / last->median,
+                        cells * 1e-6 / last->minimum};
         snprintf(about.unit, sizeof about.unit, "ms");
         status = bench_add(b, &about, ms, 3, err);
         if (status == LW_OK)
@@ -247,10 +252,10 @@ static lw_status next_shape(const char **text, shape *s, lw_error *err)
 {
     int used = 0;
     long long n = 0;
-    if (sscanf(*text, "%dx%d:%lld%n", &s->query, &s->target, &n, &used) < 3 || s->query < 1 || s->target < 1 ||
-        n < 1 || n > INT32_MAX || ((*text)[used] != ',' && (*text)[used] != '\0'))
-        return lw_fail(err, LW_E_ARG, "--pairs %s: shapes are written as QUERYxTARGET:PAIRS, with commas between",
-                       *text);
+    if (sscanf(*text, "%dx%d:%lld%n", &s->query, &s->target, &n, &used) < 3 || s->query < 1 ||
+        s->target < 1 || n < 1 || n > INT32_MAX || ((*text)[used] != ',' && (*text)[used] != '\0'))
+        return lw_fail(err, LW_E_ARG,
+                       "--pairs %s: shapes are written as QUERYxTARGET:PAIRS, with commas between", *text);
     s->n = n;
     *text += used + ((*text)[used] == ',');
     return LW_OK;
@@ -258,7 +263,9 @@ static lw_status next_shape(const char **text, shape *s, lw_error *err)
 
 lw_status bench_pairs(bench *b, lw_error *err)
 {
-    const char *shapes = b->pairs ? b->pairs : b->quick ? "150x200:500,600x600:20" : "150x200:20000,1000x1000:1000";
+    const char *shapes = b->pairs   ? b->pairs
+                         : b->quick ? "150x200:500,600x600:20"
+                                    : "150x200:20000,1000x1000:1000";
     lw_status status = LW_OK;
     while (*shapes && status == LW_OK) {
         shape s;

@@ -1,14 +1,16 @@
 /* align.h - exact pairwise alignment: local, global, semi-global, affine gaps.
  *
  * Units: lengths in letters; positions 0-based, half-open; scores in matrix units. A gap of k >= 1
- * letters costs gap_open + k * gap_extend, or, with two-piece penalties, the less of two such prices. Recurrence: Gotoh, J. Mol. Biol. 162:705 (1982); local
- * form: Smith and Waterman, J. Mol. Biol. 147:195 (1981).
+ * letters costs gap_open + k * gap_extend, or, with two-piece penalties, the less of two such prices.
+ * Recurrence: Gotoh, J. Mol. Biol. 162:705 (1982); local form: Smith and Waterman, J. Mol. Biol. 147:195
+ * (1981).
  *
  * Which optimum is reported is part of the contract, so that every backend returns the same one:
  * highest score, then forward strand, then the target that comes first, then the smallest target
  * end, then the smallest query end. The path is traced from that end: the diagonal if it attains
  * H, else a deletion, else an insertion (of two pieces the first); inside a gap, extend if that
- * attains the value, else open; a local path stops at the first H = 0. Gaps therefore lie as far left as they can. */
+ * attains the value, else open; a local path stops at the first H = 0. Gaps therefore lie as far left as they
+ * can. */
 #ifndef LANEWISE_ALIGN_H
 #define LANEWISE_ALIGN_H
 
@@ -61,8 +63,8 @@ lw_status lw_scoring_dna(lw_scoring *out, int match, int mismatch, int gap_open,
 lw_status lw_scoring_matrix(lw_scoring *out, const char *name_or_file, lw_alphabet_type type, int gap_open,
                             int gap_extend, lw_error *err);
 
-/* Makes a gap of k letters cost the less of what *scoring charges so far and gap_open + k * gap_extend: long gaps
- * by a flatter price, as minimap2's -O 4,24 -E 2,1. LW_E_ARG. */
+/* Makes a gap of k letters cost the less of what *scoring charges so far and gap_open + k * gap_extend: long
+ * gaps by a flatter price, as minimap2's -O 4,24 -E 2,1. LW_E_ARG. */
 lw_status lw_scoring_two_piece(lw_scoring *scoring, int gap_open, int gap_extend, lw_error *err);
 
 /* What a gap of k >= 1 letters costs. */
@@ -185,9 +187,10 @@ typedef struct lw_align_job {
     int insert_low, insert_high; /* accepted length of a proper pair's template */
     /* scoring */
     int type; /* lw_alphabet_type, or LW_TYPE_AUTO: by the reference (pairs: by the first targets) */
-    const char *matrix;       /* name or file; NULL: match and mismatch for DNA, BLOSUM62 for protein */
-    int match, mismatch;      /* magnitudes; LW_PENALTY_DEFAULT: 1 and 4; DNA without a matrix only */
-    int gap_open, gap_extend; /* magnitudes; LW_PENALTY_DEFAULT: 6 and 1 for DNA, 11 and 1 for protein */
+    const char *matrix;         /* name or file; NULL: match and mismatch for DNA, BLOSUM62 for protein */
+    int match, mismatch;        /* magnitudes; LW_PENALTY_DEFAULT: 1 and 4; DNA without a matrix only */
+    int gap_open, gap_extend;   /* magnitudes; LW_PENALTY_DEFAULT: 6 and 1 for DNA, 11 and 1 for protein */
+    int gap_open2, gap_extend2; /* of a second price, the less of which counts; LW_PENALTY_DEFAULT: none */
     lw_mode mode;
     lw_preset preset;  /* pairs: gives mode and penalties, and the scores unless `matrix` does */
     unsigned strands;  /* lw_strands; 0: both for reads of DNA, else forward */

@@ -36,8 +36,8 @@ int64_t lw_gap_letters(const lw_scoring *scoring, int64_t price)
  * steps, each worth at most max = max(max_score, 0). With D > 0 deleted target letters it pays at least
  * open + D * extend, so S <= qend * max - open - D * extend, that is
  *     D <= (qend * max - open - S) / extend,
- * and it spans at most qend + D target letters. With two pieces it pays at least the less of two such prices, and D
- * is at most the greater of the two bounds. With extend = 0 there is no such bound. Cells outside the
+ * and it spans at most qend + D target letters. With two pieces it pays at least the less of two such prices,
+ * and D is at most the greater of the two bounds. With extend = 0 there is no such bound. Cells outside the
  * window can only lower-bound H inside it, and H on a path that attains S cannot be lower than it is in the
  * whole matrix without S being lower too; so each test of the walk back comes out the same. */
 void lw_trace_window(const lw_scoring *scoring, lw_mode mode, const lw_hit *hit, lw_trace_task *task)

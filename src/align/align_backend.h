@@ -98,8 +98,9 @@ struct lw_align_backend {
     /* targets NULL: setup->refs. Appends to cigars; paths[i] belongs to tasks[i]. */
     lw_status (*trace)(void *context, const lw_seqs *queries, const lw_seqs *targets, int64_t n,
                        const lw_trace_task *tasks, lw_path *paths, lw_cigars *cigars, lw_error *err);
-    /* pair_ends() over forward strands and the paths to those ends in one go; paths[i] belongs to hits[i] and has
-     * no operations where there is no alignment. Appends to cigars. NULL: no faster than one after the other. */
+    /* pair_ends() over forward strands and the paths to those ends in one go; paths[i] belongs to hits[i] and
+     * has no operations where there is no alignment. Appends to cigars. NULL: no faster than one after the
+     * other. */
     lw_status (*pairs)(void *context, const lw_seqs *queries, const lw_seqs *targets, lw_hit *hits,
                        lw_path *paths, lw_cigars *cigars, lw_error *err);
     void (*close)(void *context); /* NULL is allowed */

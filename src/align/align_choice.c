@@ -167,11 +167,15 @@ lw_status lw_choice_scoring(lw_scoring *out, const lw_align_job *job, lw_alphabe
                        job->matrix ? job->matrix : "BLOSUM62");
     int open = job->gap_open != LW_PENALTY_DEFAULT ? job->gap_open : type == LW_PROTEIN ? 11 : 6;
     int extend = job->gap_extend != LW_PENALTY_DEFAULT ? job->gap_extend : 1;
-    if (by_matrix)
-        return lw_scoring_matrix(out, job->matrix ? job->matrix : "BLOSUM62", type, open, extend, err);
     int match = job->match != LW_PENALTY_DEFAULT ? job->match : 1;
     int mismatch = job->mismatch != LW_PENALTY_DEFAULT ? job->mismatch : 4;
-    return lw_scoring_dna(out, match, mismatch, open, extend, err);
+    if (by_matrix)
+        LW_TRY(lw_scoring_matrix(out, job->matrix ? job->matrix : "BLOSUM62", type, open, extend, err));
+    else
+        LW_TRY(lw_scoring_dna(out, match, mismatch, open, extend, err));
+    return job->gap_open2 == LW_PENALTY_DEFAULT
+               ? LW_OK
+               : lw_scoring_two_piece(out, job->gap_open2, job->gap_extend2, err);
 }
 
 bool lw_may_be_cram(const char *path, int64_t reference_letters)

@@ -1011,7 +1011,8 @@ static lw_status cpu_trace(void *context, const lw_seqs *queries, const lw_seqs 
 {
     cpu *c = context;
     if (c->setup.scoring->two_piece)
-        return lw_plain_trace(&c->setup, queries, targets ? targets : c->setup.refs, n, tasks, paths, cigars, err);
+        return lw_plain_trace(&c->setup, queries, targets ? targets : c->setup.refs, n, tasks, paths, cigars,
+                              err);
     if (n == 0)
         return LW_OK;
     int64_t longest = 0;

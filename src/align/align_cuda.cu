@@ -1,5 +1,5 @@
-/* align_cuda.cu - the CUDA rows of the alignment backends: memory, batches and launches of scores. The kernels are
- * in align_cuda_score.cu and align_cuda_select.cu; paths are align_cuda_paths.cu's.
+/* align_cuda.cu - the CUDA rows of the alignment backends: memory, batches and launches of scores. The
+ * kernels are in align_cuda_score.cu and align_cuda_select.cu; paths are align_cuda_paths.cu's.
  *
  * place(): scores of all blocks (align_cuda_score.cu), then rounds of deciding and of computing single
  * columns (align_cuda_select.cu) until no read needs more; only finished hits go back to the host. */
@@ -879,7 +879,7 @@ static lw_status open_paths(context *c, lw_error *err)
     setup.policy = c->policy;
     setup.multiprocessors = c->device.multiprocessors;
     setup.shared_bytes = c->device.shared_bytes;
-    setup.budget = c->budget / 2;
+    setup.budget = c->setup.refs ? c->budget / 2 : c->budget;
     setup.table = (const lw_score_table *)c->table.at;
     setup.refs = (const uint8_t *)c->refs.at;
     setup.ref_start = c->host_ref_start;

@@ -1,19 +1,19 @@
 /* align_cuda_fill.cu - scores of jobs, and either the direction of every cell or checkpoints (align_paths.h).
  *
- * Directions cost no comparison: scores are held as 4 v (two pieces: 8 v) and the lowest bits say where they come
- * from, so that the maximum selects the direction with the score, and of equal scores the direction that the tie rule
- * wants: start, diagonal, deletion, insertion. A gap state has further bits, which are taken off before it is
- * compared with others: a bit above the opened state's tag if it extends. E and F are opened with one tag, so
- * that they share the word H - open; taking more off F than off E puts it behind E.
- *   one piece:  start 3, diagonal 2, E 1 (opened 1, extended 3), F 0 (opened 1, extended 3)
- *   two pieces: start 5, diagonal 4, E 3, E2 2, F 1, F2 0 (opened 3, 2, 3, 2, extended 7, 6, 7, 6)
- * Two scores a word: both are offset so that they stay above 0, and 32-bit additions of penalties do not borrow from
- * the upper one. */
+ * Directions cost no comparison: scores are held as 4 v (two pieces: 8 v) and the lowest bits say where they
+ * come from, so that the maximum selects the direction with the score, and of equal scores the direction that
+ * the tie rule wants: start, diagonal, deletion, insertion. A gap state has further bits, which are taken off
+ * before it is compared with others: a bit above the opened state's tag if it extends. E and F are opened
+ * with one tag, so that they share the word H - open; taking more off F than off E puts it behind E. one
+ * piece:  start 3, diagonal 2, E 1 (opened 1, extended 3), F 0 (opened 1, extended 3) two pieces: start 5,
+ * diagonal 4, E 3, E2 2, F 1, F2 0 (opened 3, 2, 3, 2, extended 7, 6, 7, 6) Two scores a word: both are
+ * offset so that they stay above 0, and 32-bit additions of penalties do not borrow from the upper one. */
 #include "align/path_cell.cuh"
 
 template <int WORD> LW_DEVICE uint32_t add_max(uint32_t a, uint32_t b, uint32_t c)
 {
-    return WORD == LW_WORD_S16 ? lw_addmax2(a, b, c) : (uint32_t)lw_addmax((int32_t)a, (int32_t)b, (int32_t)c);
+    return WORD == LW_WORD_S16 ? lw_addmax2(a, b, c)
+                               : (uint32_t)lw_addmax((int32_t)a, (int32_t)b, (int32_t)c);
 }
 
 template <int WORD> LW_DEVICE uint32_t max_of3(uint32_t a, uint32_t b, uint32_t c)
@@ -34,8 +34,8 @@ template <int WORD> LW_DEVICE uint32_t word_of(const lw_path_arithmetic &by, int
     return (uint32_t)((int32_t)by.zero + low * by.scale);
 }
 
-/* Scores of a matrix entry for the lane's columns: [letter][lane] 16 bytes for each query of a word, or, with one
- * score a word, [letter][four columns][lane] 16 bytes. */
+/* Scores of a matrix entry for the lane's columns: [letter][lane] 16 bytes for each query of a word, or, with
+ * one score a word, [letter][four columns][lane] 16 bytes. */
 template <int WORD, int HALVES>
 LW_DEVICE void build_profile(const lw_fill_args &a, uint4 *profile, const lw_path_job (&job)[HALVES],
                              int32_t first_column, int32_t total)
@@ -69,7 +69,8 @@ template <int WORD, int PIECES> struct states {
     uint32_t h[LW_PATH_COLUMNS], e[PIECES][LW_PATH_COLUMNS], f[PIECES];
 };
 
-/* One letter of the target(s) against the lane's columns. `profile` holds the addresses of that letter's scores. */
+/* One letter of the target(s) against the lane's columns. `profile` holds the addresses of that letter's
+ * scores. */
 template <int WORD, int PIECES, int DIRECTIONS, int HALVES, int WORDS>
 LW_DEVICE void path_row(const lw_path_arithmetic &by, const uint32_t (&profile)[HALVES], uint32_t diagonal,
                         states<WORD, PIECES> &s, uint32_t (&out)[WORDS])
@@ -181,7 +182,7 @@ template <int WORD, int PIECES, int DIRECTIONS>
 __global__ void __launch_bounds__(128, PIECES == 2 ? 3 : 4) path_fill(const lw_fill_args a)
 {
     constexpr int C = LW_PATH_COLUMNS, HALVES = WORD == LW_WORD_S16 ? 2 : 1;
-    constexpr int WORDS = C * 4 * PIECES * HALVES / 32, BLOCK = 32;
+    constexpr int WORDS = C * 4 * PIECES * HALVES / 32, BLOCK = 64;
     const int lane = lw_lane(), warp = (int)threadIdx.x / LW_WARP;
     const int profile_size = WORD == LW_WORD_S16 ? 2 : C / 4; /* 16 bytes of one letter and lane */
     uint4 *profile = lw_path_shared + (warp * a.n_letters * profile_size) * LW_WARP + lane;
@@ -269,8 +270,8 @@ __global__ void __launch_bounds__(128, PIECES == 2 ? 3 : 4) path_fill(const lw_f
             above2 = keep.above2 + first_column;
         }
 
-        /* the lane's letters: bit 0 of `letters` is that of step 0 after `shift` bits; behind a window's end any
-         * letter will do, but there must be one */
+        /* the lane's letters: bit 0 of `letters` is that of step 0 after `shift` bits; behind a window's end
+         * any letter will do, but there must be one */
         const int bits = a.targets.bits;
         const uint32_t letter_mask = (1u << bits) - 1;
         const uint32_t *letters[HALVES];
@@ -325,7 +326,8 @@ __global__ void __launch_bounds__(128, PIECES == 2 ? 3 : 4) path_fill(const lw_f
                     }
 #pragma unroll
                     for (int half = 0; half < HALVES; half++) {
-                        scores[half] = lookup + half * half_bytes + (coming[half] & letter_mask) * letter_bytes;
+                        scores[half] =
+                            lookup + half * half_bytes + (coming[half] & letter_mask) * letter_bytes;
                         coming[half] >>= bits;
                     }
                     if (row >= 0) {
@@ -394,7 +396,8 @@ __global__ void __launch_bounds__(128, PIECES == 2 ? 3 : 4) path_fill(const lw_f
             lw_path_end best = best_of_group(end[half], in_group, lanes);
             if (in_group == 0 && index < bundle.n) {
                 if (best.row != INT32_MAX)
-                    best.score = (best.score - (WORD == LW_WORD_S16 ? lw_low2(by.zero) : (int32_t)by.zero)) / by.scale;
+                    best.score =
+                        (best.score - (WORD == LW_WORD_S16 ? lw_low2(by.zero) : (int32_t)by.zero)) / by.scale;
                 a.ends[(int64_t)at * LW_PATH_ENDS + index] = best;
             }
         }

@@ -1,8 +1,8 @@
 /* align_cuda_paths.cu - the host side of paths on the GPU: which kernel, batches, copies. The kernels are in
  * align_cuda_fill.cu and align_cuda_walk.cu.
  *
- * Jobs go through in batches, several of them on their way at once: while the GPU works on one, threads of the pool
- * pack the letters of the next into pinned memory and unpack the paths of the one before. */
+ * Jobs go through in batches, several of them on their way at once: while the GPU works on one, threads of
+ * the pool pack the letters of the next into pinned memory and unpack the paths of the one before. */
 #include "align/align_paths.h"
 
 #include <string.h>
@@ -30,13 +30,13 @@ typedef struct layout {
 /* A batch on its way. */
 typedef struct stage {
     cudaStream_t stream;
-    area input, work, output;     /* on the device */
-    area p_input, p_output;       /* pinned */
+    area input, work, output; /* on the device */
+    area p_input, p_output;   /* pinned */
     bool busy;
-    int64_t first, n;             /* jobs order[first .. first + n) */
+    int64_t first, n; /* jobs order[first .. first + n) */
     int64_t n_bundles, n_strips;
-    int32_t columns, rows;        /* the longest */
-    bool tiles;                   /* checkpoints, not directions */
+    int32_t columns, rows; /* the longest */
+    int32_t tile;          /* rows and columns between checkpoints; 0: directions */
     int halves, pieces;
     layout in;
     int64_t query_words, target_words, strips_at_most;
@@ -154,7 +154,8 @@ static int pieces_of(const lw_paths *p)
     return p->by.setup->scoring->two_piece ? 2 : 1;
 }
 
-/* Columns of a query: global alignments need one in front of it, down which the cost of a leading deletion comes. */
+/* Columns of a query: global alignments need one in front of it, down which the cost of a leading deletion
+ * comes. */
 static int64_t columns_of(const lw_paths *p, int64_t qlen)
 {
     return max64(qlen + (p->by.setup->mode == LW_GLOBAL), 1);
@@ -183,9 +184,9 @@ static int64_t most_ops(int64_t qlen, int64_t tlen)
     return 2 * min64(qlen, tlen) + 3;
 }
 
-/* Numbers of one score: see align_cuda_fill.cu. Every H lies between -low and high: an insertion of the query and, in
- * global mode, a deletion of the target lead to any cell; E and F lie one opened gap below, and before a maximum is
- * taken one extension or matrix entry more. False: not every number fits. */
+/* Numbers of one score: see align_cuda_fill.cu. Every H lies between -low and high: an insertion of the query
+ * and, in global mode, a deletion of the target lead to any cell; E and F lie one opened gap below, and
+ * before a maximum is taken one extension or matrix entry more. False: not every number fits. */
 static bool arithmetic_of(const lw_paths *p, int halves, bool directions, int64_t qlen, int64_t tlen,
                           lw_path_arithmetic *out)
 {
@@ -214,7 +215,8 @@ static bool arithmetic_of(const lw_paths *p, int halves, bool directions, int64_
         if (mode == LW_GLOBAL && first_gap * scale > 128)
             return false;
         zero = (below - worst) * scale;
-        if (zero + (high + (s->max_score > 0 ? s->max_score : 0) + 2) * scale > 32767 || below * scale > 32767)
+        if (zero + (high + (s->max_score > 0 ? s->max_score : 0) + 2) * scale > 32767 ||
+            below * scale > 32767)
             return false;
         edge = 0;
     } else if (directions && (below + high + LW_MAX_SCORE) * scale >= INT64_C(1) << 30) {
@@ -258,7 +260,8 @@ static bool arithmetic_of(const lw_paths *p, int halves, bool directions, int64_
 
 static int64_t direction_words(const lw_paths *p, int halves, int64_t strips, int64_t lanes, int64_t rows)
 {
-    return strips * lw_path_slots((int32_t)rows, (int32_t)lanes) * LW_WARP * lw_direction_words(halves, pieces_of(p));
+    return strips * lw_path_slots((int32_t)rows, (int32_t)lanes) * LW_WARP *
+           lw_direction_words(halves, pieces_of(p));
 }
 
 static int64_t checkpoint_words(const lw_paths *p, int64_t strips, int64_t rows, int32_t tile)
@@ -380,7 +383,7 @@ typedef struct job_size {
     int64_t lanes, strips, bytes, query_words, target_words, ops;
 } job_size;
 
-static void size_of(const lw_paths *p, bool tiles, int halves, int32_t qlen, int32_t tlen, job_size *out)
+static void size_of(const lw_paths *p, int32_t tile, int halves, int32_t qlen, int32_t tlen, job_size *out)
 {
     out->qlen = qlen, out->tlen = tlen;
     out->lanes = lanes_of(p, qlen);
@@ -388,22 +391,39 @@ static void size_of(const lw_paths *p, bool tiles, int halves, int32_t qlen, int
     out->query_words = packed_words(p, qlen);
     out->target_words = p->tasks && !p->targets ? 0 : packed_words(p, tlen);
     out->ops = most_ops(qlen, tlen);
-    const int64_t words =
-        tiles ? checkpoint_words(p, out->strips, tlen, LW_PATH_TILE)
-              : direction_words(p, halves, out->strips, min64(out->lanes, LW_WARP), tlen) /
-                    (out->strips > 1 ? 1 : LW_WARP / out->lanes);
+    const int64_t words = tile > 0
+                              ? checkpoint_words(p, out->strips, tlen, tile)
+                              : direction_words(p, halves, out->strips, min64(out->lanes, LW_WARP), tlen) /
+                                    (out->strips > 1 ? 1 : LW_WARP / out->lanes);
     /* a strip's ends and best rows, shared among the jobs of a warp */
     const int64_t ends = out->strips * (LW_PATH_ENDS * (int64_t)sizeof(lw_path_end) + 2 * LW_PATH_STRIP * 4) /
-                         (out->strips > 1 || tiles ? 1 : LW_WARP / out->lanes);
-    out->bytes = (4 * words + ends) / halves + 8 * out->ops + 256 + 4 * (out->query_words + out->target_words);
+                         (out->strips > 1 || tile > 0 ? 1 : LW_WARP / out->lanes);
+    out->bytes =
+        (4 * words + ends) / halves + 8 * out->ops + 256 + 4 * (out->query_words + out->target_words);
 }
 
-/* How many jobs from `first` on make a batch, and its shape. All are of one kind; the kernels' words follow from the
- * longest. */
-static void cut_batch(const lw_paths *p, stage *s, int64_t first, int64_t n, int64_t most, int64_t bytes)
+/* The smallest tiles with which a job's checkpoints fit into so many bytes; 0: none. The directions of a tile
+ * must fit into the shared memory of a block. */
+static int32_t tile_for(const lw_paths *p, int32_t qlen, int32_t tlen, int64_t bytes)
+{
+    job_size size;
+    for (int32_t tile = LW_PATH_TILE; tile <= LW_PATH_STRIP; tile *= 2) {
+        if (lw_tiles_shared_bytes(pieces_of(p), tile, p->by.setup->scoring->n_letters) > p->by.shared_bytes)
+            break;
+        size_of(p, tile, 1, qlen, tlen, &size);
+        if (size.bytes <= bytes)
+            return tile;
+    }
+    return 0;
+}
+
+/* How many jobs from `first` on make a batch, and its shape. All are of one kind; the kernels' words follow
+ * from the longest. */
+static void cut_batch(const lw_paths *p, stage *s, int64_t first, int64_t n, int64_t most, int64_t bytes,
+                      int32_t tile)
 {
     const uint64_t *key = (const uint64_t *)p->key.at;
-    const bool tiles = key[job_number(p, first)] >> 47;
+    const bool tiles = tile > 0;
     const double most_cells = tiles ? LW_PATH_TILES_CELLS : LW_PATH_BATCH_CELLS;
     double cells = 0;
     int64_t need = 0;
@@ -412,7 +432,7 @@ static void cut_batch(const lw_paths *p, stage *s, int64_t first, int64_t n, int
     memset(&size, 0, sizeof size);
     size.qlen = -1;
     s->first = first;
-    s->tiles = tiles;
+    s->tile = tile;
     s->pieces = pieces_of(p);
     s->columns = s->rows = 0;
     s->halves = p->by.policy == LW_CUDA_DPX ? 2 : 1;
@@ -424,14 +444,15 @@ static void cut_batch(const lw_paths *p, stage *s, int64_t first, int64_t n, int
         if (qlen != size.qlen || tlen != size.tlen) {
             if ((bool)(key[i] >> 47) != tiles)
                 break;
-            const int32_t columns = qlen > s->columns ? qlen : s->columns, rows = tlen > s->rows ? tlen : s->rows;
+            const int32_t columns = qlen > s->columns ? qlen : s->columns,
+                          rows = tlen > s->rows ? tlen : s->rows;
             if (s->halves == 2 && !arithmetic_of(p, 2, !tiles, columns, rows, &unused)) {
                 if (s->n > 0)
                     break; /* those before have two scores a word, this one will not */
                 s->halves = 1;
             }
             s->columns = columns, s->rows = rows;
-            size_of(p, tiles, s->halves, qlen, tlen, &size);
+            size_of(p, tile, s->halves, qlen, tlen, &size);
         }
         if (s->n > 0 && (need + size.bytes > bytes || cells > most_cells))
             break;
@@ -554,10 +575,10 @@ static lw_status prepare(lw_paths *p, stage *s, lw_error *err)
         int32_t qlen, tlen;
         lengths_of(p, job_number(p, s->first + k), &qlen, &tlen);
         if (qlen != size.qlen || tlen != size.tlen)
-            size_of(p, s->tiles, halves, qlen, tlen, &size);
+            size_of(p, s->tile, halves, qlen, tlen, &size);
         const int64_t lanes = size.lanes, strips_here = size.strips;
         b->strips = (int32_t)strips_here;
-        b->lanes = strips_here > 1 || s->tiles ? LW_WARP : (int32_t)lanes;
+        b->lanes = strips_here > 1 || s->tile > 0 ? LW_WARP : (int32_t)lanes;
         b->first = (int32_t)k;
         b->first_strip = (int32_t)s->n_strips;
         const int32_t room = LW_WARP / b->lanes * halves;
@@ -565,8 +586,8 @@ static lw_status prepare(lw_paths *p, stage *s, lw_error *err)
             const int64_t i = job_number(p, s->first + k);
             lengths_of(p, i, &qlen, &tlen);
             if (qlen != size.qlen || tlen != size.tlen)
-                size_of(p, s->tiles, halves, qlen, tlen, &size);
-            if (size.strips != strips_here || (strips_here == 1 && !s->tiles && size.lanes != lanes))
+                size_of(p, s->tile, halves, qlen, tlen, &size);
+            if (size.strips != strips_here || (strips_here == 1 && s->tile == 0 && size.lanes != lanes))
                 break;
             jobs[k].query = query_at * per_word;
             jobs[k].target = local_targets ? target_at * per_word : source_of(p, i).ref;
@@ -582,8 +603,8 @@ static lw_status prepare(lw_paths *p, stage *s, lw_error *err)
         }
         b->scratch = s->scratch_words;
         b->border = s->border_words;
-        if (s->tiles) {
-            s->scratch_words += round_up(checkpoint_words(p, b->strips, b->rows, LW_PATH_TILE), 4);
+        if (s->tile > 0) {
+            s->scratch_words += round_up(checkpoint_words(p, b->strips, b->rows, s->tile), 4);
         } else {
             s->scratch_words += direction_words(p, halves, b->strips, b->lanes, b->rows);
             s->border_words += round_up((int64_t)(b->strips - 1) * b->rows * (1 + pieces), 2);
@@ -606,10 +627,11 @@ static lw_status prepare(lw_paths *p, stage *s, lw_error *err)
 static lw_status allow_shared(const lw_paths *p, const void *kernel, int64_t bytes, lw_error *err)
 {
     if (bytes > p->by.shared_bytes)
-        return lw_fail(err, LW_E_UNSUPPORTED,
-                       "this GPU gives a block %ld bytes of shared memory, an alphabet of %d letters needs %ld: "
-                       "use --backend cpu",
-                       (long)p->by.shared_bytes, p->by.setup->scoring->n_letters, (long)bytes);
+        return lw_fail(
+            err, LW_E_UNSUPPORTED,
+            "this GPU gives a block %ld bytes of shared memory, an alphabet of %d letters needs %ld: "
+            "use --backend cpu",
+            (long)p->by.shared_bytes, p->by.setup->scoring->n_letters, (long)bytes);
     if (bytes > 48 << 10)
         LW_CUDA_TRY(err, "preparing a kernel",
                     cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
@@ -623,7 +645,7 @@ static lw_status launch(lw_paths *p, stage *s, lw_error *err)
     /* work: counters, progress, ends, spare, scratch, border; output: operations used, results, operations */
     const int64_t progress = 256, ends = round_up(progress + s->n_strips * 4, 256),
                   best = round_up(ends + s->n_strips * LW_PATH_ENDS * (int64_t)sizeof(lw_path_end), 256),
-                  spare = round_up(best + (p->ends_at == LW_END_ANYWHERE && !s->tiles
+                  spare = round_up(best + (p->ends_at == LW_END_ANYWHERE && s->tile == 0
                                                ? s->n_strips * s->halves * LW_PATH_STRIP * 4
                                                : 0),
                                    256),
@@ -635,9 +657,9 @@ static lw_status launch(lw_paths *p, stage *s, lw_error *err)
     LW_TRY(area_device(&s->output, (size_t)(ops + s->spare_ops * 4), &p->out_of_memory, err));
     s->ops_copied = min64((int64_t)((double)s->n * p->ops_per_job * 1.25) + 1024, s->spare_ops);
     LW_TRY(area_pinned(&s->p_output, (size_t)(ops + s->ops_copied * 4), err));
-    LW_CUDA_TRY(err, "copying to the GPU",
-                cudaMemcpyAsync(s->input.at, s->p_input.at, (size_t)s->in.bytes, cudaMemcpyHostToDevice,
-                                s->stream));
+    LW_CUDA_TRY(
+        err, "copying to the GPU",
+        cudaMemcpyAsync(s->input.at, s->p_input.at, (size_t)s->in.bytes, cudaMemcpyHostToDevice, s->stream));
     LW_CUDA_TRY(err, "tracing", cudaMemsetAsync(s->work.at, 0, (size_t)ends, s->stream));
     LW_CUDA_TRY(err, "tracing", cudaMemsetAsync(s->output.at, 0, 256, s->stream));
     const char *in = (const char *)s->input.at;
@@ -667,10 +689,10 @@ static lw_status launch(lw_paths *p, stage *s, lw_error *err)
     a.fill.ends_at = p->ends_at;
     a.fill.gap_open[0] = scoring->gap_open, a.fill.gap_extend[0] = scoring->gap_extend;
     a.fill.gap_open[1] = scoring->gap_open2, a.fill.gap_extend[1] = scoring->gap_extend2;
-    a.fill.tile = s->tiles ? LW_PATH_TILE : 0;
-    if (!arithmetic_of(p, s->halves, !s->tiles, s->columns, s->rows, &a.fill.by))
-        return lw_fail(err, LW_E_INTERNAL, "scores of %d letters against %d do not fit their words", s->columns,
-                       s->rows);
+    a.fill.tile = s->tile;
+    if (!arithmetic_of(p, s->halves, s->tile == 0, s->columns, s->rows, &a.fill.by))
+        return lw_fail(err, LW_E_INTERNAL, "scores of %d letters against %d do not fit their words",
+                       s->columns, s->rows);
     a.n_jobs = (int32_t)s->n;
     a.bundle_of = (const int32_t *)(in + s->in.bundle_of);
     a.spare = (uint32_t *)(w + spare);
@@ -683,18 +705,18 @@ static lw_status launch(lw_paths *p, stage *s, lw_error *err)
     int64_t shared = lw_fill_shared_bytes(s->halves, scoring->n_letters), warps = LW_PATH_WARPS;
     while (shared * warps > p->by.shared_bytes && warps > 1)
         warps /= 2;
-    lw_fill_kernel fill = lw_fill_kernels[s->halves == 1][s->pieces - 1][!s->tiles];
+    lw_fill_kernel fill = lw_fill_kernels[s->halves == 1][s->pieces - 1][s->tile == 0];
     LW_TRY(allow_shared(p, (const void *)fill, shared * warps, err));
-    const int64_t blocks = min64((s->n_strips + warps - 1) / warps,
-                                 (int64_t)p->by.multiprocessors * LW_PATH_RESIDENT / warps);
+    const int64_t blocks =
+        min64((s->n_strips + warps - 1) / warps, (int64_t)p->by.multiprocessors * LW_PATH_RESIDENT / warps);
     LW_CUDA_TRY(err, "tracing",
                 lw_launch(fill, dim3((unsigned)blocks), (unsigned)(warps * LW_WARP), (size_t)(shared * warps),
                           s->stream, a.fill));
-    if (s->tiles) {
-        const int64_t bytes = lw_tiles_shared_bytes(s->pieces, LW_PATH_TILE, scoring->n_letters);
+    if (s->tile > 0) {
+        const int64_t bytes = lw_tiles_shared_bytes(s->pieces, s->tile, scoring->n_letters);
         LW_TRY(allow_shared(p, (const void *)lw_tiles_kernels[s->pieces - 1], bytes, err));
         LW_CUDA_TRY(err, "tracing",
-                    lw_launch(lw_tiles_kernels[s->pieces - 1], dim3((unsigned)s->n), LW_PATH_TILE / 4,
+                    lw_launch(lw_tiles_kernels[s->pieces - 1], dim3((unsigned)s->n), (unsigned)s->tile / 4,
                               (size_t)bytes, s->stream, a));
     } else {
         LW_CUDA_TRY(err, "tracing",
@@ -733,8 +755,8 @@ static lw_status unpack(void *arg, int64_t piece, int worker, lw_error *err)
         lw_path path = {r->qstart, r->tstart, call->base + r->ops, r->n_ops};
         if (p->tasks) {
             if (r->score != p->tasks[i].score)
-                return lw_fail(err, LW_E_INTERNAL, "a traced alignment scores %d, its search said %d", r->score,
-                               p->tasks[i].score);
+                return lw_fail(err, LW_E_INTERNAL, "a traced alignment scores %d, its search said %d",
+                               r->score, p->tasks[i].score);
             path.tstart += p->tasks[i].tbegin;
         } else {
             lw_hit hit;
@@ -806,7 +828,30 @@ static lw_status run_jobs(lw_paths *p, int64_t n, lw_error *err)
         lw_error local;
         memset(&local, 0, sizeof local);
         p->out_of_memory = false;
-        cut_batch(p, s, first, n, most, p->by.budget / n_stages / 8 * 7);
+        const int64_t share = p->by.budget / n_stages / 8 * 7, head = job_number(p, first);
+        const bool tiles = ((const uint64_t *)p->key.at)[head] >> 47;
+        int32_t qlen, tlen, tile = 0;
+        lengths_of(p, head, &qlen, &tlen);
+        if (tiles)
+            tile = tile_for(p, qlen, tlen, share);
+        if (tiles && tile == 0) {
+            if (n_stages == 1) {
+                status = lw_fail(
+                    err, LW_E_DEVICE,
+                    "the path of %d letters against %d takes more than %ld MB of GPU memory: raise its "
+                    "limit or use --backend cpu",
+                    qlen, tlen, (long)(share >> 20));
+                break;
+            }
+            /* one batch at a time, with all the memory */
+            for (int i = 0; i < STAGES && status == LW_OK; i++) {
+                status = finish(p, &p->stages[i], err);
+                drop(&p->stages[i]);
+            }
+            n_stages = 1, turn = 0;
+            continue;
+        }
+        cut_batch(p, s, first, n, most, share, tile);
         status = prepare(p, s, &local);
         if (status == LW_OK)
             status = launch(p, s, &local);

@@ -1,7 +1,8 @@
 /* align_cuda_walk.cu - from directions or checkpoints to paths (align_paths.h).
  *
- * Over directions one thread walks a job's path back. Over checkpoints a block does: it computes the directions of the
- * tile that the path has reached, in shared memory, one thread walks through, and so on to the next tile. */
+ * Over directions one thread walks a job's path back. Over checkpoints a block does: it computes the
+ * directions of the tile that the path has reached, in shared memory, one thread walks through, and so on to
+ * the next tile. */
 #include "align/path_cell.cuh"
 
 /* A path on its way from its end to its start. */
@@ -10,7 +11,7 @@ typedef struct walk {
     int32_t state; /* LW_PATH_M, or the gap that the path is in */
     int32_t piece; /* of that gap */
     int32_t n_ops;
-    uint32_t run; /* the operation being lengthened, as BAM has it; 0: none yet */
+    uint32_t run;  /* the operation being lengthened, as BAM has it; 0: none yet */
     uint32_t *ops; /* finished ones, last one of the path first */
 } walk;
 
@@ -45,10 +46,11 @@ LW_DEVICE void walk_border(const lw_fill_args &a, walk &w)
 /* What a source stands for. */
 template <int PIECES> LW_DEVICE void enter(walk &w, uint32_t source)
 {
-    w.state = source == lw_from_diagonal<PIECES>()      ? LW_PATH_M
+    w.state = source == lw_from_diagonal<PIECES>()             ? LW_PATH_M
               : source >= lw_from_deletion<PIECES>(PIECES - 1) ? LW_PATH_D
-                                                        : LW_PATH_I;
-    w.piece = PIECES == 2 && (source == lw_from_deletion<PIECES>(1) || source == lw_from_insertion<PIECES>(1));
+                                                               : LW_PATH_I;
+    w.piece =
+        PIECES == 2 && (source == lw_from_deletion<PIECES>(1) || source == lw_from_insertion<PIECES>(1));
 }
 
 template <int PIECES> LW_DEVICE bool gap_extends(const walk &w, uint32_t d)
@@ -99,13 +101,13 @@ template <int PIECES> LW_DEVICE uint32_t direction(const cursor &at, int halves,
     const int bits = 4 * PIECES, per_word = 32 / halves / bits, words = LW_PATH_COLUMNS / per_word;
     const int64_t step = j - 1 + at.in_group;
     const uint32_t word =
-        at.words[(((step >> 2) * LW_WARP + at.lane + at.in_group) * 4 + (step & 3)) * words + at.column / per_word];
+        at.words[(((step >> 2) * LW_WARP + at.lane + at.in_group) * 4 + (step & 3)) * words +
+                 at.column / per_word];
     return word >> ((per_word - 1 - at.column % per_word) * bits + at.half * 16) & ((1u << bits) - 1);
 }
 
 /* The whole path from (w.i, w.j). */
-template <int PIECES>
-LW_DEVICE void walk_directions(const lw_walk_args &a, cursor at, walk &w)
+template <int PIECES> LW_DEVICE void walk_directions(const lw_walk_args &a, cursor at, walk &w)
 {
     const bool local = a.fill.mode == LW_LOCAL;
     bool more = true;
@@ -133,7 +135,8 @@ LW_DEVICE void walk_directions(const lw_walk_args &a, cursor at, walk &w)
 
 /* The end of a job: its score and row, and the columns it may lie in. */
 template <int PIECES>
-LW_DEVICE lw_path_end job_end(const lw_walk_args &a, const lw_bundle &b, int32_t index, const lw_path_job &job)
+LW_DEVICE lw_path_end job_end(const lw_walk_args &a, const lw_bundle &b, int32_t index,
+                              const lw_path_job &job)
 {
     lw_path_end best = {0, INT32_MAX, 0};
     if (a.fill.ends_at == LW_END_ANYWHERE) {
@@ -172,8 +175,8 @@ template <int PIECES> __global__ void __launch_bounds__(128) path_walk(const lw_
     w.run = 0;
     cursor start;
     start.words = a.fill.scratch + bundle.scratch;
-    start.strip_words = (int64_t)lw_path_slots(bundle.rows, bundle.lanes) * LW_WARP *
-                        lw_direction_words(a.halves, PIECES);
+    start.strip_words =
+        (int64_t)lw_path_slots(bundle.rows, bundle.lanes) * LW_WARP * lw_direction_words(a.halves, PIECES);
     start.lanes = bundle.lanes;
     start.lane = group * bundle.lanes;
     start.half = in_bundle % a.halves;
@@ -182,9 +185,9 @@ template <int PIECES> __global__ void __launch_bounds__(128) path_walk(const lw_
         /* the first of the lane's columns that has the score in this row */
         const int32_t column = bundle.strips * bundle.lanes * LW_PATH_COLUMNS - job.qlen + end.column;
         const int32_t lane = column / LW_PATH_COLUMNS, strip = bundle.first_strip + lane / bundle.lanes;
-        const uint32_t *h = a.fill.best_rows +
-                            (((int64_t)strip * a.halves + start.half) * LW_WARP + start.lane + lane % bundle.lanes) *
-                                LW_PATH_COLUMNS;
+        const uint32_t *h = a.fill.best_rows + (((int64_t)strip * a.halves + start.half) * LW_WARP +
+                                                start.lane + lane % bundle.lanes) *
+                                                   LW_PATH_COLUMNS;
         int32_t c = end.column < 0 ? -end.column : 0;
         while (c < LW_PATH_COLUMNS && kept(a, h[c], start.half) != end.score * a.fill.by.scale)
             c++;
@@ -227,7 +230,8 @@ template <int PIECES> __global__ void path_tiles(const lw_walk_args a)
     const int32_t T = a.fill.tile, x = (int32_t)threadIdx.x, n_threads = (int32_t)blockDim.x;
     const int lane = lw_lane(), warp = x / LW_WARP;
     tile_state *shared = (tile_state *)lw_path_shared;
-    uint2 *profile = (uint2 *)(lw_path_shared + (sizeof(tile_state) + 15) / 16) + x; /* [letter][thread] four s16 */
+    uint2 *profile =
+        (uint2 *)(lw_path_shared + (sizeof(tile_state) + 15) / 16) + x; /* [letter][thread] four s16 */
     /* [row][thread] the directions of its columns, 16 or 32 bits */
     uint16_t *directions = (uint16_t *)(profile - x + (int64_t)a.fill.n_letters * n_threads);
     const int32_t index = (int32_t)blockIdx.x;
@@ -290,9 +294,9 @@ template <int PIECES> __global__ void path_tiles(const lw_walk_args a)
             code[c] = first + c >= pad ? lw_letter_at(a.fill.queries, job.query + first + c - pad) : 0;
         for (int letter = 0; letter < a.fill.n_letters; letter++) {
             const int16_t *s = a.fill.table->score + letter;
-            profile[letter * n_threads] = make_uint2(
-                lw_pack2(s[code[0] * LW_MAX_LETTERS], s[code[1] * LW_MAX_LETTERS]),
-                lw_pack2(s[code[2] * LW_MAX_LETTERS], s[code[3] * LW_MAX_LETTERS]));
+            profile[letter * n_threads] =
+                make_uint2(lw_pack2(s[code[0] * LW_MAX_LETTERS], s[code[1] * LW_MAX_LETTERS]),
+                           lw_pack2(s[code[2] * LW_MAX_LETTERS], s[code[3] * LW_MAX_LETTERS]));
         }
         const uint2 *behind = keep.behind + (int64_t)(tile_column - 1) * bundle.rows;
         const uint32_t *behind2 = keep.behind2 + (int64_t)(tile_column - 1) * bundle.rows;

@@ -52,6 +52,8 @@ void lw_align_job_init(lw_align_job *job)
                           .mismatch = LW_PENALTY_DEFAULT,
                           .gap_open = LW_PENALTY_DEFAULT,
                           .gap_extend = LW_PENALTY_DEFAULT,
+                          .gap_open2 = LW_PENALTY_DEFAULT,
+                          .gap_extend2 = LW_PENALTY_DEFAULT,
                           .mode = LW_LOCAL,
                           .min_score = INT32_MIN,
                           .output = "-",
@@ -406,8 +408,11 @@ static lw_status check_job(const lw_align_job *job, lw_error *err)
         return lw_fail(err, LW_E_ARG, "--min-score: %d: a local alignment scores at least 1", job->min_score);
     if (job->strands > LW_BOTH_STRANDS)
         return lw_fail(err, LW_E_ARG, "unknown strands %u", job->strands);
-    const int penalty[] = {job->match, job->mismatch, job->gap_open, job->gap_extend};
-    static const char *const name[] = {"-A", "-B", "-O", "-E"};
+    const int penalty[] = {job->match,      job->mismatch,  job->gap_open,
+                           job->gap_extend, job->gap_open2, job->gap_extend2};
+    static const char *const name[] = {"-A", "-B", "-O", "-E", "-O", "-E"};
+    if ((job->gap_open2 == LW_PENALTY_DEFAULT) != (job->gap_extend2 == LW_PENALTY_DEFAULT))
+        return lw_fail(err, LW_E_ARG, "-O and -E: a second price of gaps has both");
     for (size_t i = 0; i < sizeof penalty / sizeof *penalty; i++)
         if (penalty[i] != LW_PENALTY_DEFAULT && (penalty[i] < 0 || penalty[i] > LW_MAX_SCORE))
             return lw_fail(err, LW_E_ARG, "%s: %d is outside 0 to %d", name[i], penalty[i], LW_MAX_SCORE);

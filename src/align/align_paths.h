@@ -1,10 +1,10 @@
 /* align_paths.h - what the kernels of paths (align_cuda_fill.cu, align_cuda_walk.cu) and their host side
  * (align_cuda_paths.cu) share.
  *
- * A job is one query strand against one window of a target. Jobs lie side by side in bundles, each bundle the work of
- * one warp: the query's letters are the columns, LW_PATH_COLUMNS to a lane, a group of lanes to a job (to two jobs with
- * words of two scores); the target's letters are the rows. Queries longer than a warp's columns are cut into strips,
- * one warp each, which hand H and F of their last column to the next. */
+ * A job is one query strand against one window of a target. Jobs lie side by side in bundles, each bundle the
+ * work of one warp: the query's letters are the columns, LW_PATH_COLUMNS to a lane, a group of lanes to a job
+ * (to two jobs with words of two scores); the target's letters are the rows. Queries longer than a warp's
+ * columns are cut into strips, one warp each, which hand H and F of their last column to the next. */
 #ifndef LW_ALIGN_PATHS_H
 #define LW_ALIGN_PATHS_H
 
@@ -32,7 +32,7 @@ typedef struct lw_bundle {
     int32_t first, n; /* jobs */
     int32_t lanes;    /* of a group; 32 with more than one strip */
     int32_t strips;
-    int32_t rows;     /* the longest window */
+    int32_t rows;        /* the longest window */
     int32_t first_strip; /* the first of its entries in lw_fill_args.strips */
 } lw_bundle;
 
@@ -52,15 +52,16 @@ typedef struct lw_letters {
     int32_t bits;
 } lw_letters;
 
-/* How scores are held. A value v is zero + v * scale (in each half of a word); with directions the lowest bits
- * are tags: see align_cuda_fill.cu. */
+/* How scores are held. A value v is zero + v * scale (in each half of a word); with directions the lowest
+ * bits are tags: see align_cuda_fill.cu. */
 typedef struct lw_path_arithmetic {
-    uint32_t zero, floor;         /* H = 0; the least H may be */
-    uint32_t edge_h, edge_f[2];   /* left of the first column */
-    int32_t scale, tag, pad;      /* of a matrix entry; the whole entry of a column in front of the query */
+    uint32_t zero, floor;       /* H = 0; the least H may be */
+    uint32_t edge_h, edge_f[2]; /* left of the first column */
+    int32_t scale, tag, pad;    /* of a matrix entry; the whole entry of a column in front of the query */
     uint32_t open[2], extend_e[2], extend_f[2]; /* what is added, by piece */
-    /* a cell's code = source + E's bits * weight_e + F's bits * weight_f, a word = word * shift + code for each column,
-     * and bias in the end, since F's bits are never 0. Not constants of the kernel, so that these sums are multiply-adds on the FMA pipe. */
+    /* a cell's code = source + E's bits * weight_e + F's bits * weight_f, a word = word * shift + code for
+     * each column, and bias in the end, since F's bits are never 0. Not constants of the kernel, so that
+     * these sums are multiply-adds on the FMA pipe. */
     uint32_t shift, weight_e[2], weight_f[2], bias;
     uint32_t one; /* likewise */
 } lw_path_arithmetic;
@@ -75,8 +76,9 @@ typedef struct lw_fill_args {
     int32_t *progress; /* of each strip: rows of border ready */
     uint32_t *scratch;
     uint32_t *border;
-    lw_path_end *ends; /* [strip][LW_PATH_ENDS] */
-    uint32_t *best_rows; /* LW_END_ANYWHERE: [strip][half][lane][column] H in the first row of the lane's greatest */
+    lw_path_end *ends;   /* [strip][LW_PATH_ENDS] */
+    uint32_t *best_rows; /* LW_END_ANYWHERE: [strip][half][lane][column] H in the first row of the lane's
+                            greatest */
     const lw_score_table *table;
     int32_t n_letters, mode, ends_at;
     int32_t gap_open[2], gap_extend[2]; /* penalties */
@@ -99,7 +101,7 @@ typedef struct lw_walk_args {
     const int32_t *bundle_of; /* of each job */
     uint32_t *spare;          /* operations of each job, last one first */
     const int64_t *spare_at;  /* where each job's begin, and one more */
-    uint32_t *ops; /* as many at most as there are spare ones */
+    uint32_t *ops;            /* as many at most as there are spare ones */
     unsigned long long *ops_used;
     lw_path_result *results;
     int32_t halves; /* scores in a word: 1 or 2 */
@@ -125,7 +127,7 @@ LW_HD int32_t lw_direction_words(int halves, int pieces)
     return LW_PATH_COLUMNS * 4 * pieces * halves / 32;
 }
 
-int64_t lw_fill_shared_bytes(int halves, int n_letters);               /* per warp */
+int64_t lw_fill_shared_bytes(int halves, int n_letters);                /* per warp */
 int64_t lw_tiles_shared_bytes(int pieces, int32_t tile, int n_letters); /* per block of tile / 128 warps */
 
 /* --- the host side ----------------------------------------------------------------------------------------
@@ -136,11 +138,11 @@ typedef struct lw_paths_setup {
     const lw_align_setup *setup;
     int policy;
     int multiprocessors;
-    int64_t shared_bytes;     /* of a block at most */
-    int64_t budget;           /* device bytes */
+    int64_t shared_bytes;        /* of a block at most */
+    int64_t budget;              /* device bytes */
     const lw_score_table *table; /* on the device */
-    const uint8_t *refs;      /* on the device, a byte to a letter */
-    const int64_t *ref_start; /* on the host; of letters in refs */
+    const uint8_t *refs;         /* on the device, a byte to a letter */
+    const int64_t *ref_start;    /* on the host; of letters in refs */
 } lw_paths_setup;
 
 typedef struct lw_paths lw_paths;

@@ -72,8 +72,9 @@ lw_status lw_plain_pair_ends(const lw_align_setup *setup, const lw_seqs *queries
     return lw_pool_for(setup->pool, pieces_of(c.n), work, &c, err);
 }
 
-lw_status lw_plain_trace(const lw_align_setup *setup, const lw_seqs *queries, const lw_seqs *targets, int64_t n,
-                         const lw_trace_task *tasks, lw_path *paths, lw_cigars *cigars, lw_error *err)
+lw_status lw_plain_trace(const lw_align_setup *setup, const lw_seqs *queries, const lw_seqs *targets,
+                         int64_t n, const lw_trace_task *tasks, lw_path *paths, lw_cigars *cigars,
+                         lw_error *err)
 {
     const int64_t pieces = pieces_of(n);
     call c = {.setup = setup, .queries = queries, .targets = targets, .n = n, .tasks = tasks, .paths = paths};

@@ -5,8 +5,8 @@
  *   F(i,j) = max(F(i-1,j) - extend, H(i-1,j) - open - extend)     an insertion: query letters only
  *   H(i,j) = max(H(i-1,j-1) + score(q_i, t_j), E(i,j), F(i,j))    and 0 in local mode
  *
- * With two-piece gaps each of E and F is two such states, one for each pair of penalties, and H is the largest of
- * all; a gap costs the less of its two prices.
+ * With two-piece gaps each of E and F is two such states, one for each pair of penalties, and H is the
+ * largest of all; a gap costs the less of its two prices.
  *
  * Row 0 and column 0 are 0 in local mode; the cost of a gap of that length in global mode; in
  * semiglobal mode row 0 is 0 and column 0 the cost of a gap. */
@@ -227,7 +227,8 @@ static lw_status scalar_place(void *context, const lw_seqs *reads, lw_placements
         l.half += (int64_t)refs->len[r] + 1;
     }
     l.best = malloc((size_t)(2 * l.half) * sizeof(column));
-    int32_t *h = malloc(((size_t)longest + 1) * sizeof *h), *e = malloc(2 * ((size_t)longest + 1) * sizeof *e);
+    int32_t *h = malloc(((size_t)longest + 1) * sizeof *h),
+            *e = malloc(2 * ((size_t)longest + 1) * sizeof *e);
     uint8_t *query = malloc((size_t)longest + 1);
     if (!l.ref_start || !l.best || !h || !e || !query) {
         status = lw_fail_memory(err, (size_t)(2 * l.half) * sizeof(column));
@@ -305,8 +306,9 @@ static lw_status scalar_pair_ends(void *context, const lw_seqs *queries, const l
 
 /* ---- trace --------------------------------------------------------------------------------------- */
 
-/* What each cell remembers, so that the walk back follows the tie rule: the source of H, the first of diagonal,
- * deletion, insertion that attains it (of two pieces the first), and whether each gap state extends. */
+/* What each cell remembers, so that the walk back follows the tie rule: the source of H, the first of
+ * diagonal, deletion, insertion that attains it (of two pieces the first), and whether each gap state
+ * extends. */
 enum {
     BY_INSERTION = 0,
     BY_DIAGONAL = 1,

@@ -1,9 +1,11 @@
-/* path_cell.cuh - what the kernels of paths share: letters, the first row, and the directions that a cell leaves.
+/* path_cell.cuh - what the kernels of paths share: letters, the first row, and the directions that a cell
+ * leaves.
  *
- * A direction names the source of H, the first in the order of the tie rule that attains it, and whether each gap
- * state extends. With one piece it has four bits: source 3 start (local), 2 diagonal, 1 deletion, 0 insertion; 4 the
- * deletion extends, 8 the insertion does. With two pieces eight: source 5 start, 4 diagonal, 3 and 2 deletion by the
- * first and second piece, 1 and 0 insertion; 8 and 16 the deletions extend, 32 and 64 the insertions. */
+ * A direction names the source of H, the first in the order of the tie rule that attains it, and whether each
+ * gap state extends. With one piece it has four bits: source 3 start (local), 2 diagonal, 1 deletion, 0
+ * insertion; 4 the deletion extends, 8 the insertion does. With two pieces eight: source 5 start, 4 diagonal,
+ * 3 and 2 deletion by the first and second piece, 1 and 0 insertion; 8 and 16 the deletions extend, 32 and 64
+ * the insertions. */
 #ifndef LW_PATH_CELL_CUH
 #define LW_PATH_CELL_CUH
 
@@ -62,7 +64,8 @@ template <int PIECES> LW_DEVICE int32_t lw_gap_score(const lw_fill_args &a, int3
     return k > 0 ? -cost : 0;
 }
 
-/* H in front of the first row, behind i letters of the query; columns in front of the query count as i = 0. */
+/* H in front of the first row, behind i letters of the query; columns in front of the query count as i = 0.
+ */
 template <int PIECES> LW_DEVICE int32_t lw_first_row(const lw_fill_args &a, int32_t i)
 {
     return i <= 0 || a.mode == LW_LOCAL ? 0 : lw_gap_score<PIECES>(a, i);
@@ -74,8 +77,8 @@ template <int PIECES> LW_DEVICE int32_t lw_first_column(const lw_fill_args &a, i
     return a.mode == LW_GLOBAL ? lw_gap_score<PIECES>(a, j) : 0;
 }
 
-/* Places within a bundle's checkpoints: H and F behind every tile's last column, H and E in front of every tile's
- * first row but the first; then the same for the second piece. */
+/* Places within a bundle's checkpoints: H and F behind every tile's last column, H and E in front of every
+ * tile's first row but the first; then the same for the second piece. */
 typedef struct lw_checkpoints {
     uint2 *behind, *above;
     uint32_t *behind2, *above2;

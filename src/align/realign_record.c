@@ -24,7 +24,7 @@ void lw_realign_prepare(lw_realign_run *run)
             if (s->score[q * LW_MAX_LETTERS + t] > run->best[q])
                 run->best[q] = s->score[q * LW_MAX_LETTERS + t];
     }
-    run->least_gap = s->gap_open + s->gap_extend;
+    run->least_gap = lw_gap_cost(s, 1);
 }
 
 /* ---- looking ------------------------------------------------------------------------------------ */

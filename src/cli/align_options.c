@@ -20,8 +20,6 @@ const align_options align_options_unset = {.strand = -1,
                                            .format = -1,
                                            .match = LW_PENALTY_DEFAULT,
                                            .mismatch = LW_PENALTY_DEFAULT,
-                                           .gap_open = LW_PENALTY_DEFAULT,
-                                           .gap_extend = LW_PENALTY_DEFAULT,
                                            .min_score = INT32_MIN};
 
 /* The format that the end of a file name stands for; -1: none. */
@@ -59,8 +57,18 @@ int align_fill_job(cli *run, const align_options *o, lw_align_format fallback, l
     job->matrix = o->matrix;
     job->match = o->match;
     job->mismatch = o->mismatch;
-    job->gap_open = o->gap_open;
-    job->gap_extend = o->gap_extend;
+    const cli_list *open = &o->gap_open, *extend = &o->gap_extend;
+    if (open->n > 2 || extend->n > 2 || ((open->n == 2 || extend->n == 2) && open->n != extend->n))
+        return cli_usage_error(run, "-O and -E: one number each, or two each for gaps of two prices, as in "
+                                    "-O 4,24 -E 2,1");
+    if (open->n > 0)
+        job->gap_open = (int)open->value[0];
+    if (extend->n > 0)
+        job->gap_extend = (int)extend->value[0];
+    if (open->n == 2) {
+        job->gap_open2 = (int)open->value[1];
+        job->gap_extend2 = (int)extend->value[1];
+    }
     job->min_score = o->min_score;
     job->split_matches = o->eqx;
     job->drop_unmapped = o->no_unmapped;

@@ -7,7 +7,8 @@
 
 typedef struct align_options {
     int mode, strand, type, format; /* indices into the choices; -1: not given */
-    int match, mismatch, gap_open, gap_extend;
+    int match, mismatch;
+    cli_list gap_open, gap_extend; /* one number, or two with two-piece gaps */
     int min_score;
     const char *matrix, *read_group;
     bool eqx, no_unmapped;
@@ -29,10 +30,11 @@ extern const char *const align_mode_names[],
      NULL},                                                                                                 \
     {'B', "mismatch", "N", "penalty of two different letters of DNA (4)", CLI_INT, &(o).mismatch, 0,        \
      LW_MAX_SCORE, NULL},                                                                                   \
-    {'O', "gap-open", "N", "penalty of a gap, whatever its length (6; protein 11)", CLI_INT, &(o).gap_open, \
-     0, LW_MAX_SCORE, NULL},                                                                                \
-    {'E', "gap-extend", "N", "penalty of each letter of a gap, the first one too (1): a gap of\n"           \
-     "k letters costs O + k x E", CLI_INT, &(o).gap_extend, 0, LW_MAX_SCORE, NULL}
+    {'O', "gap-open", "N[,N]", "penalty of a gap, whatever its length (6; protein 11)", CLI_LIST,           \
+     &(o).gap_open, 0, LW_MAX_SCORE, NULL},                                                                 \
+    {'E', "gap-extend", "N[,N]", "penalty of each letter of a gap, the first one too (1): a gap of\n"       \
+     "k letters costs O + k x E; of two such prices (-O 4,24 -E 2,1) the less", CLI_LIST,                   \
+     &(o).gap_extend, 0, LW_MAX_SCORE, NULL}
 #define ALIGN_SCORING_ROWS(o)                                                                               \
     {0, NULL, NULL, "Alignment", CLI_HEADING, NULL, 0, 0, NULL},                                            \
     {0, "mode", "MODE", "local: the best pair of pieces (default); global: both sequences from\n"           \

@@ -1,5 +1,6 @@
-/* handover.cuh - one warp of a grid hands rows of data in global memory to another: the giver says how far it has
- * come, the taker waits for that. Only where the giver is sure to run already (work is taken in order). */
+/* handover.cuh - one warp of a grid hands rows of data in global memory to another: the giver says how far it
+ * has come, the taker waits for that. Only where the giver is sure to run already (work is taken in order).
+ */
 #ifndef LW_HANDOVER_CUH
 #define LW_HANDOVER_CUH
 

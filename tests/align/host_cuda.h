@@ -1,6 +1,6 @@
-/* host_cuda.h - the calls of the CUDA runtime that the host side of a kernel makes, on the host: device memory is
- * memory, streams do their work at once, and a launch runs its blocks one after the other (host_lanes.h). Include after
- * common/cuda_check.h and before the sources that are to run so. */
+/* host_cuda.h - the calls of the CUDA runtime that the host side of a kernel makes, on the host: device
+ * memory is memory, streams do their work at once, and a launch runs its blocks one after the other
+ * (host_lanes.h). Include after common/cuda_check.h and before the sources that are to run so. */
 #ifndef LW_TEST_HOST_CUDA_H
 #define LW_TEST_HOST_CUDA_H
 
@@ -24,7 +24,8 @@ static cudaError_t host_free(void *at)
     return cudaSuccess;
 }
 
-static cudaError_t host_copy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream)
+static cudaError_t host_copy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
+                             cudaStream_t stream)
 {
     (void)kind, (void)stream;
     memcpy(to, from, bytes);
@@ -74,13 +75,13 @@ template <typename Args> static void host_enter(void *call)
     ((host_call<Args> *)call)->kernel(((host_call<Args> *)call)->args);
 }
 
-/* Threads of a block that a kernel is run with when it takes its work from a counter: one warp, as nobody may wait
- * for another one here. */
+/* Threads of a block that a kernel is run with when it takes its work from a counter: one warp, as nobody may
+ * wait for another one here. */
 static bool (*host_takes_turns)(const void *kernel);
 
 template <typename Args>
-static cudaError_t host_launch(void (*kernel)(Args), dim3 grid, unsigned threads, size_t shared, cudaStream_t stream,
-                               Args args)
+static cudaError_t host_launch(void (*kernel)(Args), dim3 grid, unsigned threads, size_t shared,
+                               cudaStream_t stream, Args args)
 {
     (void)stream;
     if (shared > sizeof host_shared)

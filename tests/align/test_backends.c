@@ -238,15 +238,16 @@ static void compare_place(const char *what, const lw_align_backend *tested, cons
 
 /* Ends and paths in one go must be what the reference finds one after the other. */
 static void compare_ends_and_paths(const char *what, const lw_align_backend *tested, void *a, void *b,
-                                   const lw_align_setup *setup, const lw_seqs *queries, const lw_seqs *targets,
-                                   lw_hit *want, lw_hit *got)
+                                   const lw_align_setup *setup, const lw_seqs *queries,
+                                   const lw_seqs *targets, lw_hit *want, lw_hit *got)
 {
     const size_t n = (size_t)queries->n + 1;
     lw_path *want_paths = malloc(n * sizeof *want_paths), *got_paths = malloc(n * sizeof *got_paths);
     lw_cigars want_ops = {0}, got_ops = {0};
     memset(got, 0x55, n * sizeof *got);
-    cr_assert_eq(lw_align_pairs_with(&lw_align_scalar, a, setup, queries, targets, want, want_paths, &want_ops, &err),
-                 LW_OK, "%s", err.message);
+    cr_assert_eq(
+        lw_align_pairs_with(&lw_align_scalar, a, setup, queries, targets, want, want_paths, &want_ops, &err),
+        LW_OK, "%s", err.message);
     cr_assert_eq(tested->pairs(b, queries, targets, got, got_paths, &got_ops, &err), LW_OK, "%s: %s", what,
                  err.message);
     for (int64_t i = 0; i < queries->n; i++) {

@@ -1,5 +1,5 @@
-/* test_paths.cpp - paths on the GPU, kernels and host side, run on the host lane by lane and compared with the scalar
- * reference to the last operation. Needs no GPU. */
+/* test_paths.cpp - paths on the GPU, kernels and host side, run on the host lane by lane and compared with
+ * the scalar reference to the last operation. Needs no GPU. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
@@ -102,7 +102,8 @@ static bool takes_turns(const void *kernel)
 static bool same_path(const lw_path *a, const lw_cigars *a_ops, const lw_path *b, const lw_cigars *b_ops)
 {
     return a->qstart == b->qstart && a->tstart == b->tstart && a->n_cigar == b->n_cigar &&
-           (a->n_cigar == 0 || memcmp(a_ops->op + a->cigar, b_ops->op + b->cigar, (size_t)a->n_cigar * 4) == 0);
+           (a->n_cigar == 0 ||
+            memcmp(a_ops->op + a->cigar, b_ops->op + b->cigar, (size_t)a->n_cigar * 4) == 0);
 }
 
 /* What the letters and gaps of a path are worth. */
@@ -156,8 +157,9 @@ static void compare(const char *what, const lw_scoring *sc, lw_mode mode, int po
         memset(&want_ops, 0, sizeof want_ops), memset(&got_ops, 0, sizeof got_ops);
         memset(got, 0x55, sizeof got), memset(got_paths, 0x55, sizeof got_paths);
         cr_assert_eq(lw_align_scalar.open(&lw_align_scalar, &context, &setup, &err), LW_OK);
-        cr_assert_eq(lw_align_pairs_with(&lw_align_scalar, context, &setup, &q, &t, want, want_paths, &want_ops, &err),
-                     LW_OK, "%s", err.message);
+        cr_assert_eq(
+            lw_align_pairs_with(&lw_align_scalar, context, &setup, &q, &t, want, want_paths, &want_ops, &err),
+            LW_OK, "%s", err.message);
         lw_align_scalar.close(context);
         lw_paths *paths;
         cr_assert_eq(lw_paths_open(&paths, &by, &err), LW_OK);
@@ -179,15 +181,16 @@ static void compare(const char *what, const lw_scoring *sc, lw_mode mode, int po
                 want[n] = want[i];
                 want_paths[n++] = want_paths[i];
             }
-            cr_assert_eq(lw_paths_trace(paths, &q, &t, n, tasks, got_paths, &got_ops, &err), LW_OK, "%s: %s", what,
-                         err.message);
+            cr_assert_eq(lw_paths_trace(paths, &q, &t, n, tasks, got_paths, &got_ops, &err), LW_OK, "%s: %s",
+                         what, err.message);
         }
         for (int64_t i = 0; i < n; i++) {
             bool same = same_path(&want_paths[i], &want_ops, &got_paths[i], &got_ops);
             if (strands == LW_FORWARD)
-                same = want[i].target < 0 ? got[i].target < 0 && got_paths[i].n_cigar == 0
-                                          : same && got[i].target == want[i].target && got[i].score == want[i].score &&
-                                                got[i].qend == want[i].qend && got[i].tend == want[i].tend;
+                same = want[i].target < 0
+                           ? got[i].target < 0 && got_paths[i].n_cigar == 0
+                           : same && got[i].target == want[i].target && got[i].score == want[i].score &&
+                                 got[i].qend == want[i].qend && got[i].tend == want[i].tend;
             if (!same && failures++ < 10) {
                 char text[2][400];
                 for (int k = 0; k < 2; k++) {
@@ -198,8 +201,9 @@ static void compare(const char *what, const lw_scoring *sc, lw_mode mode, int po
                         at += snprintf(text[k] + at, sizeof text[k] - (size_t)at, "%u%c", op[x] >> 4,
                                        "MID"[op[x] & 15]);
                 }
-                cr_expect(0, "%s, strand %d, pair %ld of %d x %d: want %d at %d/%d by %s, got %d at %d/%d by %s", what,
-                          strands, (long)i, queries.len[i], targets.len[i], want[i].score, want[i].qend,
+                cr_expect(0,
+                          "%s, strand %d, pair %ld of %d x %d: want %d at %d/%d by %s, got %d at %d/%d by %s",
+                          what, strands, (long)i, queries.len[i], targets.len[i], want[i].score, want[i].qend,
                           want[i].tend, text[0], got[i].score, got[i].qend, got[i].tend, text[1]);
             }
         }
@@ -209,13 +213,14 @@ static void compare(const char *what, const lw_scoring *sc, lw_mode mode, int po
 }
 
 typedef struct scheme {
-    int match, mismatch; /* match 0 and mismatch 0: BLOSUM62 */
+    int match, mismatch;              /* match 0 and mismatch 0: BLOSUM62 */
     int open, extend, open2, extend2; /* open2 -1: one piece */
 } scheme;
 
-static const scheme schemes[] = {{1, 4, 6, 1, -1, 0},   {2, 4, 4, 2, 24, 1},   {1, 1, 0, 0, -1, 0},
-                                 {5, 4, 10, 0, -1, 0},  {3, 200, 300, 7, -1, 0}, {0, 0, 11, 1, -1, 0},
-                                 {1, 3, 2, 3, 5, 1},    {2, 1, 0, 1, 3, 0},    {999, 32767, 32767, 32767, 9, 40}};
+static const scheme schemes[] = {
+    {1, 4, 6, 1, -1, 0},  {2, 4, 4, 2, 24, 1},     {1, 1, 0, 0, -1, 0},
+    {5, 4, 10, 0, -1, 0}, {3, 200, 300, 7, -1, 0}, {0, 0, 11, 1, -1, 0},
+    {1, 3, 2, 3, 5, 1},   {2, 1, 0, 1, 3, 0},      {999, 32767, 32767, 32767, 9, 40}};
 
 static void make(lw_scoring *sc, const scheme *s)
 {
@@ -276,6 +281,15 @@ Test(paths, checkpoints)
     random_state = 3;
     some_pairs(6, 300, 4);
     every_scheme(0, 1 << 30, 3);
+}
+
+/* Memory for tiles of 256, then of 512 columns, one batch at a time. */
+Test(paths, larger_tiles)
+{
+    random_state = 5;
+    some_pairs(3, 300, 4);
+    every_scheme(0, 30000, 2);
+    every_scheme(0, 20000, 1);
 }
 
 Test(paths, small_memory)
