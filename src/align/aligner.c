@@ -115,14 +115,20 @@ static lw_status check_pairs(const lw_aligner *a, const lw_seqs *queries, const 
     return lw_check_range(&a->scoring, a->mode, q, t, "the longest pair", err);
 }
 
+/* Ends, and with `path` the paths to them where the backend finds both in one go (*found). */
 static lw_status find_ends(lw_aligner *a, const lw_seqs *queries, const lw_seqs *targets, lw_hit **hits,
-                           lw_pair *pairs, lw_error *err)
+                           lw_pair *pairs, lw_path *path, lw_cigars *cigars, bool *found, lw_error *err)
 {
     LW_TRY(check_pairs(a, queries, targets, err));
     *hits = malloc(((size_t)queries->n + 1) * sizeof **hits);
     if (!*hits)
         return lw_fail_memory(err, (size_t)queries->n * sizeof **hits);
-    LW_TRY(a->choice.backend->pair_ends(a->context, queries, targets, *hits, err));
+    const lw_align_backend *backend = a->choice.backend;
+    *found = path && backend->pairs && a->strands == LW_FORWARD;
+    if (*found)
+        LW_TRY(backend->pairs(a->context, queries, targets, *hits, path, cigars, err));
+    else
+        LW_TRY(backend->pair_ends(a->context, queries, targets, *hits, err));
     for (int64_t i = 0; i < queries->n; i++) {
         const lw_hit *hit = &(*hits)[i];
         bool aligned = hit->target >= 0;
@@ -141,7 +147,8 @@ lw_status lw_aligner_scores(lw_aligner *a, const lw_seqs *queries, const lw_seqs
                             lw_error *err)
 {
     lw_hit *hits = NULL;
-    lw_status status = find_ends(a, queries, targets, &hits, pairs, err);
+    bool found;
+    lw_status status = find_ends(a, queries, targets, &hits, pairs, NULL, NULL, &found, err);
     free(hits);
     return status;
 }
@@ -155,18 +162,24 @@ lw_status lw_aligner_paths(lw_aligner *a, const lw_seqs *queries, const lw_seqs 
     lw_trace_task *task = malloc(size * sizeof *task);
     lw_path *path = malloc(size * sizeof *path);
     lw_status status = task && path ? LW_OK : lw_fail_memory(err, size * sizeof *task);
+    bool found = false;
     if (status == LW_OK)
-        status = find_ends(a, queries, targets, &hits, pairs, err);
+        status = find_ends(a, queries, targets, &hits, pairs, path, &made, &found, err);
     int64_t n = 0;
     for (int64_t i = 0; status == LW_OK && i < queries->n; i++) {
         if (!pairs[i].aligned)
             continue;
+        if (found) {
+            path[n] = path[i];
+            task[n++] = (lw_trace_task){.query = i};
+            continue;
+        }
         task[n] = (lw_trace_task){.query = i};
         lw_trace_window(&a->scoring, a->mode, &hits[i], &task[n++]);
     }
     if (status == LW_OK)
         status = lw_cigars_reserve(&made, 1, err); /* so that there is an array even without operations */
-    if (status == LW_OK && n > 0)
+    if (status == LW_OK && n > 0 && !found)
         status = a->choice.backend->trace(a->context, queries, targets, n, task, path, &made, err);
     for (int64_t k = 0; status == LW_OK && k < n; k++) {
         lw_pair *pair = &pairs[task[k].query];

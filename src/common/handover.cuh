@@ -19,8 +19,11 @@ LW_DEVICE void lw_publish(int32_t *progress, int32_t value)
 /* Waits until at least `value` has been published. Then lw_taken() reads what was written before that. */
 LW_DEVICE void lw_await(const int32_t *progress, int32_t value)
 {
-    while (*(const volatile int32_t *)progress < value)
+    while (*(const volatile int32_t *)progress < value) {
+#if __CUDA_ARCH__ >= 700
         __nanosleep(200);
+#endif
+    }
     __threadfence();
 }
 
