@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "common/fail.h"
 
@@ -203,6 +204,10 @@ static lw_status read_stream(lw_npy *out, FILE *f, const char *path, lw_error *e
     int64_t bytes;
     if (__builtin_mul_overflow(count, (int64_t)size, &bytes))
         return lw_fail(err, LW_E_INPUT, "%s: the shape is larger than any memory", path);
+    /* a header may claim anything: where the file's size is known, it says how much memory can be needed */
+    struct stat about;
+    if (fstat(fileno(f), &about) == 0 && S_ISREG(about.st_mode) && about.st_size - ftello(f) < bytes)
+        return lw_fail(err, LW_E_INPUT, "%s: cut short: the file ends within the array", path);
     unsigned char *data = malloc(bytes ? (size_t)bytes : 1);
     if (!data)
         return lw_fail_memory(err, (size_t)bytes);
