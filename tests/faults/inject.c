@@ -25,6 +25,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+static bool started; /* main() runs: what libraries linked into the program do before it is theirs */
 static char wanted[32];
 static long target = -1; /* -1: not set up, nothing fails */
 static atomic_long calls;
@@ -65,6 +66,24 @@ __attribute__((destructor)) static void tell(void)
     }
 }
 
+static int (*real_main)(int, char **, char **);
+
+static int counted_main(int argc, char **argv, char **envp)
+{
+    started = true;
+    return real_main(argc, argv, envp);
+}
+
+int __libc_start_main(int (*start)(int, char **, char **), int argc, char **argv, void (*init)(void),
+                      void (*fini)(void), void (*rtld_fini)(void), void *stack_end);
+int __libc_start_main(int (*start)(int, char **, char **), int argc, char **argv, void (*init)(void),
+                      void (*fini)(void), void (*rtld_fini)(void), void *stack_end)
+{
+    real_main = start;
+    return ((__typeof__(&__libc_start_main))dlsym(RTLD_NEXT, "__libc_start_main"))(
+        counted_main, argc, argv, init, fini, rtld_fini, stack_end);
+}
+
 /* Counts a call of this kind; true for the one that is to fail. */
 static bool fails(const char *kind)
 {
@@ -73,7 +92,7 @@ static bool fails(const char *kind)
 
 static bool by_program(void *caller)
 {
-    return (uintptr_t)caller >= program_low && (uintptr_t)caller < program_high;
+    return started && (uintptr_t)caller >= program_low && (uintptr_t)caller < program_high;
 }
 
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))

@@ -107,6 +107,9 @@ class Faults:
                 os.unlink(os.path.join(self.folder, name))
 
     def run(self, job, fault=None, count=None, **more):
+        # the CUDA runtime is linked into the program, and its allocations are not the program's
+        if job[0] not in ("makedb", "infer"):
+            job = job + ["--backend", "cpu"]
         env = dict(os.environ, TMPDIR=self.folder, ASAN_OPTIONS="detect_leaks=0")
         if fault:
             env.update(LD_PRELOAD=self.args.inject, LW_FAULT=fault)
@@ -179,7 +182,8 @@ class Faults:
             kind = number.name
             row = self.table.setdefault(kind, [0, 0, 0])
             for delay in (0.0, 0.003, 0.008, 0.02, 0.05, 0.1, 0.2)[::self.args.every]:
-                child = subprocess.Popen([self.args.program] + job + ["-q", "-t", "2"], cwd=self.folder, stdin=subprocess.DEVNULL,
+                more = [] if job[0] == "makedb" else ["--backend", "cpu"]
+                child = subprocess.Popen([self.args.program] + job + more + ["-q", "-t", "2"], cwd=self.folder, stdin=subprocess.DEVNULL,
                                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                          env=dict(os.environ, TMPDIR=self.folder))
                 time.sleep(delay)
