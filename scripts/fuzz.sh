@@ -10,7 +10,7 @@ minimise=0
 seconds=${1:-20}
 shift || true
 targets=("$@")
-[ ${#targets[@]} -eq 0 ] && targets=(sequences matrix database graph npy onnx options align paths layers)
+[ ${#targets[@]} -eq 0 ] && targets=(sequences matrix database graph npy onnx options align search paths layers)
 
 mkdir -p build
 cmake --preset fuzz -DLW_WERROR=ON >build/fuzz.log 2>&1 && cmake --build build/fuzz >>build/fuzz.log 2>&1 ||
