@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -456,6 +457,26 @@ static bool same_file(const char *a, const char *b)
            one.st_ino == other.st_ino;
 }
 
+bool cli_same_output(const char *a, const char *b)
+{
+    if (strcmp(a, b) == 0 || same_file(a, b))
+        return true;
+    if (strcmp(a, "-") == 0 || strcmp(b, "-") == 0)
+        return false;
+    const char *slash[] = {strrchr(a, '/'), strrchr(b, '/')}, *whole[] = {a, b}, *last[2];
+    struct stat folder[2];
+    for (int i = 0; i < 2; i++) {
+        char name[PATH_MAX];
+        int n = slash[i] ? snprintf(name, sizeof name, "%.*s/", (int)(slash[i] - whole[i]), whole[i])
+                         : snprintf(name, sizeof name, ".");
+        if (n >= (int)sizeof name || stat(name, &folder[i]) != 0)
+            return false;
+        last[i] = slash[i] ? slash[i] + 1 : whole[i];
+    }
+    return strcmp(last[0], last[1]) == 0 && folder[0].st_dev == folder[1].st_dev &&
+           folder[0].st_ino == folder[1].st_ino;
+}
+
 int cli_also_reads(cli *run, const char *path)
 {
     if (strcmp(path, "-") == 0) {
@@ -478,7 +499,7 @@ int cli_also_writes(cli *run, const char *path, const char *const *reads, int n)
     if (replaces)
         return cli_usage_error(run, "%s, which is written too, would replace an input: give another name",
                                path);
-    if (strcmp(run->output, path) == 0 || same_file(run->output, path))
+    if (cli_same_output(run->output, path))
         return cli_usage_error(run, "%s cannot be two outputs", path);
     return CLI_GO_ON;
 }

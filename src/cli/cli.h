@@ -123,6 +123,9 @@ int cli_also_reads(cli *run, const char *path);
  * the n files `reads` (which may hold NULL) or the file of -o. */
 int cli_also_writes(cli *run, const char *path, const char *const *reads, int n);
 
+/* Whether both names lead to one output, which need not exist yet: y.npy and ./y.npy. */
+bool cli_same_output(const char *a, const char *b);
+
 /* CLI_GO_ON, or the exit code where a binary format would go to a terminal. */
 int cli_writes_binary(cli *run, const char *format);
 

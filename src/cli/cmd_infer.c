@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 #include "cli/commands.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,13 +115,25 @@ int cmd_infer(int argc, char **argv)
         files[n_files++] = inputs[i].path;
     for (int i = 0; i < reads.n; i++)
         files[n_files++] = reads.value[i];
+    const char *written[2 * CLI_MAX_TEXTS];
+    static char tables[CLI_MAX_TEXTS][PATH_MAX];
+    int n_written = 0;
     for (int i = 0; i < out.n; i++) {
-        if (strcmp(outputs[i].path, "-") != 0 &&
-            (code = cli_also_writes(&run, outputs[i].path, files, n_files)) != CLI_GO_ON)
+        const char *path = outputs[i].path;
+        size_t length = strlen(path);
+        written[n_written++] = path;
+        if (reads.n && length >= 4 && strcmp(path + length - 4, ".npy") == 0) { /* its windows */
+            snprintf(tables[i], sizeof tables[i], "%s.tsv", path);
+            written[n_written++] = tables[i];
+        }
+    }
+    for (int i = 0; i < n_written; i++) {
+        if (strcmp(written[i], "-") != 0 &&
+            (code = cli_also_writes(&run, written[i], files, n_files)) != CLI_GO_ON)
             return code;
         for (int k = 0; k < i; k++)
-            if (strcmp(outputs[i].path, outputs[k].path) == 0)
-                return cli_usage_error(&run, "%s cannot be two outputs", outputs[i].path);
+            if (cli_same_output(written[i], written[k]))
+                return cli_usage_error(&run, "%s cannot be two outputs", written[i]);
     }
     lw_network *network = NULL;
     lw_status status = lw_network_open(&network, run.inputs[0], run.backend, run.threads, &run.host, &err);
