@@ -36,7 +36,7 @@ typedef struct line {
 } line;
 
 /* Name and value of all counts, a line each. */
-static lw_status write_stats(cli *run, const char *path, const lw_realign_summary *s, lw_error *err)
+static lw_status write_stats(lw_outfile *file, const lw_realign_summary *s, lw_error *err)
 {
     const line lines[] = {{"records", s->records},
                           {"realigned", s->realigned},
@@ -59,14 +59,13 @@ static lw_status write_stats(cli *run, const char *path, const lw_realign_summar
                           {"mates_updated", s->mates_updated},
                           {"mates_missing", s->mates_missing},
                           {"most_records_held", s->most_held}};
-    lw_outfile *file = NULL;
-    lw_status status = lw_outfile_open(&file, path, run->temporaries, err);
+    lw_status status = LW_OK;
     for (size_t i = 0; i < sizeof lines / sizeof *lines && status == LW_OK; i++) {
         char text[80];
         int n = snprintf(text, sizeof text, "%s\t%lld\n", lines[i].name, (long long)lines[i].value);
         status = lw_outfile_write(file, text, (size_t)n, err);
     }
-    return lw_outfile_close(file, status, err);
+    return status;
 }
 
 /* Appends ", N what" to text where there are any. */
@@ -143,6 +142,8 @@ int cmd_realign(int argc, char **argv)
     int code = cli_begin(&run, argc, argv, &spec, rows);
     if (code != CLI_GO_ON)
         return code;
+    if (stats && (code = cli_also_writes(&run, stats, NULL, 0)) != CLI_GO_ON)
+        return code;
     lw_realign_job_init(&job);
     o.mode = LW_SEMIGLOBAL;
     code = align_fill_job(&run, &o, LW_FORMAT_SAM, &job.align);
@@ -155,9 +156,14 @@ int cmd_realign(int argc, char **argv)
     job.drop_old = no_oc;
     lw_error err = {0};
     lw_realign_summary summary = {0};
-    lw_status status = lw_realign_files(&job, &run.host, &summary, &err);
-    if (status == LW_OK && stats)
-        status = write_stats(&run, stats, &summary, &err);
+    lw_outfile *file = NULL; /* opened before the work, so that a wrong name does not waste it */
+    lw_status status = stats ? lw_outfile_open(&file, stats, run.temporaries, &err) : LW_OK;
+    if (status == LW_OK)
+        status = lw_realign_files(&job, &run.host, &summary, &err);
+    if (status == LW_OK && file)
+        status = write_stats(file, &summary, &err);
+    if (file)
+        status = lw_outfile_close(file, status, &err);
     if (status == LW_OK)
         report(&run, &summary);
     return cli_end(&run, status, &err);
