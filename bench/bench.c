@@ -180,11 +180,24 @@ const bench_ceiling *bench_ceiling_find(const bench *b, const char *name)
     return NULL;
 }
 
+/* Whether a domain has the row that --backend names; `name` may also stand for many. */
+static bool has_backend(const bench_domain *d, int device, const char *name)
+{
+    lw_backend_info rows[16];
+    int n = d->list ? d->list(device, rows, 16) : 0;
+    bool has = strcmp(name, "auto") == 0 || strcmp(name, "cuda") == 0;
+    for (int i = 0; i < n && i < 16; i++)
+        has = has || strcmp(name, rows[i].name) == 0;
+    return has;
+}
+
 /* The rows of a domain's table that cannot run here, with their reasons. */
 static lw_status list_unusable(bench *b, const bench_domain *d, lw_error *err)
 {
     lw_backend_info rows[16];
     int n = d->list ? d->list(b->device, rows, 16) : 0;
+    if (d->list && !has_backend(d, b->device, b->backend))
+        LW_TRY(bench_skip(b, d->name, b->backend, "this domain has no such backend", err));
     for (int i = 0; i < n && i < 16; i++)
         if (!rows[i].usable && (strcmp(b->backend, "auto") == 0 || strcmp(b->backend, rows[i].name) == 0 ||
                                 (strcmp(b->backend, "cuda") == 0 && strncmp(rows[i].name, "cuda", 4) == 0)))
@@ -217,6 +230,12 @@ static bool wants_gpu(const bench *b)
 
 lw_status bench_run(bench *b, unsigned domains, lw_error *err)
 {
+    bool known = false;
+    for (int d = 0; d < bench_domain_count; d++)
+        known = known || has_backend(&bench_domains[d], b->device, b->backend);
+    if (!known)
+        return lw_fail(err, LW_E_ARG,
+                       "unknown backend '%s': auto, cuda, or one that 'lanewise devices' shows", b->backend);
     lw_device device;
     if (wants_gpu(b) && lw_device_query(b->device, &device, NULL) == LW_OK) {
         char pci[32];

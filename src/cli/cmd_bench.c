@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 #include "cli/commands.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,15 +35,34 @@ static const cli_spec spec = {
     .has_threads = true,
     .item = "results"};
 
-static lw_status write_json(const cli *run, const bench *b, const char *path, lw_error *err)
+static lw_status write_json(const bench *b, lw_outfile *file, lw_error *err)
 {
-    lw_outfile *file;
-    LW_TRY(lw_outfile_open(&file, path, run->temporaries, err));
     FILE *to = lw_outfile_stream(file);
     if (!to)
         return lw_outfile_close(file, lw_fail_memory(err, BUFSIZ), err);
     bench_write_json(b, to);
     return lw_outfile_close(file, LW_OK, err);
+}
+
+/* bench compare, whose files beside BASE must not replace what it reads. */
+static int compare_runs(cli *run)
+{
+    static const char *const suffixes[] = {".md", ".svg", ".html"};
+    const char *base = strcmp(run->output, "-") == 0 ? NULL : run->output;
+    if (base && !*base)
+        return cli_usage_error(run, "-o: the name is empty");
+    for (size_t i = 0; base && i < sizeof suffixes / sizeof *suffixes; i++) {
+        char path[PATH_MAX];
+        snprintf(path, sizeof path, "%s%s", base, suffixes[i]);
+        int code = cli_also_writes(run, path, NULL, 0);
+        if (code != CLI_GO_ON)
+            return code;
+    }
+    lw_error err = {0};
+    return cli_end(
+        run,
+        bench_compare(run->inputs + 1, run->n_inputs - 1, base, stdout, run->temporaries, &run->host, &err),
+        &err);
 }
 
 /* The domains that are named, as a set of bits; all of them where none is. 0: a usage error was said. */
@@ -104,11 +124,7 @@ int cmd_bench(int argc, char **argv)
     if (run.n_inputs > 0 && strcmp(run.inputs[0], "compare") == 0) {
         if (run.n_inputs == 1)
             return cli_usage_error(&run, "compare needs the JSON files of runs");
-        const char *base = strcmp(run.output, "-") == 0 ? NULL : run.output;
-        return cli_end(
-            &run,
-            bench_compare(run.inputs + 1, run.n_inputs - 1, base, stdout, run.temporaries, &run.host, &err),
-            &err);
+        return compare_runs(&run);
     }
     if (strcmp(run.output, "-") != 0)
         return cli_usage_error(&run, "-o is for 'bench compare'; the results of a run go to --json FILE");
@@ -129,15 +145,20 @@ int cmd_bench(int argc, char **argv)
     b.n_sizes = sizes.n;
     for (int i = 0; i < sizes.n; i++)
         b.sizes[i] = sizes.value[i];
-    lw_status status = lw_pool_open(&b.pool, run.threads, &err);
+    lw_outfile *file = NULL; /* opened before the work, so that a wrong name does not waste it */
+    lw_status status = json ? lw_outfile_open(&file, json, run.temporaries, &err) : LW_OK;
+    if (status == LW_OK)
+        status = lw_pool_open(&b.pool, run.threads, &err);
     if (status == LW_OK)
         status = bench_run(&b, domains, &err);
     /* what is listed was verified, also where something else was wrong */
     if ((status == LW_OK || b.n_wrong) && !(json && strcmp(json, "-") == 0))
         bench_print(&b, stdout);
-    if ((status == LW_OK || b.n_wrong) && json) {
-        lw_status written = write_json(&run, &b, json, &err);
+    if (file && (status == LW_OK || b.n_wrong)) {
+        lw_status written = write_json(&b, file, &err);
         status = status == LW_OK ? written : status;
+    } else if (file) {
+        status = lw_outfile_close(file, status, &err);
     }
     bench_free(&b);
     lw_pool_close(b.pool);
