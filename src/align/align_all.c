@@ -106,10 +106,12 @@ static lw_status open_all(all *a, lw_error *err)
 }
 
 /* Scores of a block in the matrix's type, little-endian as all machines that this runs on. */
-static void fill_values(const all *a, int64_t n)
+static void fill_values(all *a, int64_t n)
 {
     for (int64_t k = 0; k < n; k++) {
         int32_t score = a->hit[k].target < 0 ? 0 : a->hit[k].score;
+        a->total.aligned += a->hit[k].target >= 0;
+        a->total.score_sum += score;
         if (a->job->preset == LW_PRESET_WATER || a->job->preset == LW_PRESET_NEEDLE)
             ((double *)a->values)[k] = 0.5 * score;
         else
@@ -169,7 +171,7 @@ static lw_status solve(all *a, lw_error *err)
             a->host.host.progress(a->host.host.user, (double)(first + block < pairs ? first + block : pairs),
                                   (double)pairs, a->total.cells);
     }
-    a->total.reads = a->total.aligned = pairs;
+    a->total.reads = pairs;
     a->total.letters = a->reads[0].letters;
     return LW_OK;
 }

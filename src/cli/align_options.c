@@ -16,7 +16,8 @@ const char *const align_format_names[] = {"sam", "bam", "cram", "paf", "tsv", NU
 const char *const record_format_names[] = {"sam", "bam", "cram", NULL};
 const char *const pair_format_names[] = {"sam", "paf", "tsv", NULL};
 
-const align_options align_options_unset = {.strand = -1,
+const align_options align_options_unset = {.mode = -1,
+                                           .strand = -1,
                                            .format = -1,
                                            .match = LW_PENALTY_DEFAULT,
                                            .mismatch = LW_PENALTY_DEFAULT,
@@ -51,7 +52,7 @@ int align_fill_job(cli *run, const align_options *o, lw_align_format fallback, l
     if ((format == LW_FORMAT_BAM || format == LW_FORMAT_CRAM) &&
         (code = cli_writes_binary(run, align_format_names[format])) != CLI_GO_ON)
         return code;
-    job->mode = (lw_mode)o->mode;
+    job->mode = o->mode < 0 ? LW_LOCAL : (lw_mode)o->mode;
     job->strands = o->strand < 0 ? 0 : strands[o->strand];
     job->type = types[o->type];
     job->matrix = o->matrix;
@@ -84,7 +85,7 @@ int align_fill_job(cli *run, const align_options *o, lw_align_format fallback, l
     return CLI_GO_ON;
 }
 
-void align_report(cli *run, const lw_align_summary *summary, const char *item)
+void align_report(cli *run, const lw_align_summary *summary, const char *item, double unit)
 {
     snprintf(run->used_backend, sizeof run->used_backend, "%s", summary->backend);
     snprintf(run->used_device, sizeof run->used_device, "%s", summary->device);
@@ -100,6 +101,6 @@ void align_report(cli *run, const lw_align_summary *summary, const char *item)
             "lanewise %s: %lld %s, %lld aligned (%.1f %%), mean score %.1f; %.2f s, %s, %s, backend %s%s%s\n",
             run->spec->name, (long long)summary->reads, item, (long long)summary->aligned,
             summary->reads ? 100.0 * (double)summary->aligned / (double)summary->reads : 0.0,
-            summary->aligned ? (double)summary->score_sum / (double)summary->aligned : 0.0, seconds, items,
-            cells, summary->backend, *summary->device ? " on " : "", summary->device);
+            summary->aligned ? 0.0 + unit * (double)summary->score_sum / (double)summary->aligned : 0.0,
+            seconds, items, cells, summary->backend, *summary->device ? " on " : "", summary->device);
 }

@@ -57,7 +57,7 @@ extern const char *const align_mode_names[],
  * told neither from --format nor from the output's name, or would put binary data on a terminal. */
 int align_fill_job(cli *run, const align_options *o, lw_align_format fallback, lw_align_job *job);
 
-/* Notes the outcome for the last lines, and says it in one line (unless -q). */
-void align_report(cli *run, const lw_align_summary *summary, const char *item);
+/* Notes the outcome for the last lines, and says it in one line (unless -q). A score counts `unit`. */
+void align_report(cli *run, const lw_align_summary *summary, const char *item, double unit);
 
 #endif

@@ -80,7 +80,7 @@ int cmd_align(int argc, char **argv)
     lw_align_summary summary = {0};
     lw_status status = lw_align_files(&job, &run.host, &summary, &err);
     if (status == LW_OK) {
-        align_report(&run, &summary, "reads");
+        align_report(&run, &summary, "reads", 1);
     }
     return cli_end(&run, status, &err);
 }

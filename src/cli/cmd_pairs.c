@@ -33,6 +33,7 @@ int cmd_pairs(int argc, char **argv)
     static const int formats[] = {LW_FORMAT_SAM, LW_FORMAT_PAF, LW_FORMAT_TSV};
     align_options o = align_options_unset;
     static const char *const preset_names[] = {"none", "edit", "water", "needle", NULL}; /* as lw_preset */
+    static const double units[] = {1, -1, 0.5, 0.5}; /* what a score of each counts in its output */
     int format = -1, preset = LW_PRESET_NONE;
     bool scores_only = false, every = false;
     const cli_option rows[] = {
@@ -64,7 +65,10 @@ int cmd_pairs(int argc, char **argv)
         o.format = formats[format];
     if (every && format >= 0)
         return cli_usage_error(&run, "--all writes .npy: leave out --format");
-    if (preset != LW_PRESET_NONE && o.mode != LW_LOCAL)
+    if (every && (o.min_score != INT32_MIN || o.eqx || o.no_unmapped || o.read_group))
+        return cli_usage_error(
+            &run, "--all writes all scores: leave out --min-score, --eqx, --no-unmapped and --rg");
+    if (preset != LW_PRESET_NONE && o.mode >= 0)
         return cli_usage_error(&run, "--preset gives the mode: leave out --mode");
     if (every && (code = cli_writes_binary(&run, "npy")) != CLI_GO_ON)
         return code;
@@ -82,6 +86,6 @@ int cmd_pairs(int argc, char **argv)
     lw_status status = every ? lw_align_all_files(&job, &run.host, &summary, &err)
                              : lw_align_pair_files(&job, &run.host, &summary, &err);
     if (status == LW_OK)
-        align_report(&run, &summary, "pairs");
+        align_report(&run, &summary, "pairs", units[preset]);
     return cli_end(&run, status, &err);
 }
