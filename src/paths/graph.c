@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/fail.h"
+#include "paths/memory.h"
 
 /* --- weights ---------------------------------------------------------------------------------------- */
 
@@ -287,6 +288,13 @@ static lw_status fill_rows(lw_graph *g, const lw_edges *edges, bool undirected, 
 {
     int64_t fold = undirected ? 2 : 1, arcs = edges->n * fold;
     size_t n = (size_t)g->n;
+    /* one line of a file can promise any number of vertices */
+    double bytes = 16.0 * ((double)n + 1) + 28.0 * (double)arcs;
+    int64_t available = lw_memory_available();
+    if (available >= 0 && bytes > (double)available)
+        return lw_fail(err, LW_E_RANGE,
+                       "%lld vertices and %lld arcs need %.2f GiB of memory to be read and %.2f GiB are free",
+                       (long long)n, (long long)arcs, bytes / 0x1p30, (double)available / 0x1p30);
     int64_t *count = calloc(n + 1, sizeof *count);
     int64_t *order = malloc(((size_t)arcs + 1) * sizeof *order); /* arcs by end */
     g->start = calloc(n + 1, sizeof *g->start);
