@@ -25,12 +25,12 @@ extern const char *const align_mode_names[],
                                                                     *const record_format_names[];
 
 /* clang-format off */
-#define ALIGN_SCORE_ROWS(o)                                                                                 \
+#define ALIGN_SCORE_ROWS(o, default_open)                                                                   \
     {'A', "match", "N", "score of two equal letters of DNA (1)", CLI_INT, &(o).match, 0, LW_MAX_SCORE,      \
      NULL},                                                                                                 \
     {'B', "mismatch", "N", "penalty of two different letters of DNA (4)", CLI_INT, &(o).mismatch, 0,        \
      LW_MAX_SCORE, NULL},                                                                                   \
-    {'O', "gap-open", "N[,N]", "penalty of a gap, whatever its length (6; protein 11)", CLI_LIST,           \
+    {'O', "gap-open", "N[,N]", "penalty of a gap, whatever its length (" default_open ")", CLI_LIST,        \
      &(o).gap_open, 0, LW_MAX_SCORE, NULL},                                                                 \
     {'E', "gap-extend", "N[,N]", "penalty of each letter of a gap, the first one too (1): a gap of\n"       \
      "k letters costs O + k x E; of two such prices (-O 4,24 -E 2,1) the less", CLI_LIST,                   \
@@ -40,7 +40,7 @@ extern const char *const align_mode_names[],
     {0, "mode", "MODE", "local: the best pair of pieces (default); global: both sequences from\n"           \
      "end to end; semiglobal: the whole read, free ends of the reference", CLI_CHOICE, &(o).mode, 0, 0,     \
      align_mode_names},                                                                                     \
-    ALIGN_SCORE_ROWS(o),                                                                                    \
+    ALIGN_SCORE_ROWS(o, "6; protein 11"),                                                                   \
     {0, "matrix", "NAME", "scores from a matrix in place of -A and -B: BLOSUM45/50/62/80/90,\n"             \
      "PAM30/70/250, NUC.4.4, or a file in NCBI's format (protein: BLOSUM62)", CLI_TEXT, &(o).matrix, 0, 0,  \
      NULL},                                                                                                 \

@@ -125,7 +125,7 @@ int cmd_realign(int argc, char **argv)
          "by itself, up to eight times, where the alignment touches its edge",
          CLI_INT, &pad, 1, LW_REALIGN_MOST_PAD, NULL},
         {0, NULL, NULL, "Alignment", CLI_HEADING, NULL, 0, 0, NULL},
-        ALIGN_SCORE_ROWS(o),
+        ALIGN_SCORE_ROWS(o, "6"),
         {0, "matrix", "NAME",
          "scores from a matrix in place of -A and -B: NUC.4.4, or a file in NCBI's format", CLI_TEXT,
          &o.matrix, 0, 0, NULL},
