@@ -75,6 +75,7 @@ for stage in "${stages[@]}"; do
         if build default -DLW_TESTS=ON; then tests default; else failed=$((failed + 1)); fi
         ;;
     asan)
+        export LSAN_OPTIONS="suppressions=$root/tests/lsan.supp:print_suppressions=0"
         if build asan; then tests asan -LE slow; else failed=$((failed + 1)); fi
         ;;
     tsan) # the program only: Criterion's shared memory and the thread sanitizer's shadow memory want the same addresses;

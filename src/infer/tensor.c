@@ -59,8 +59,14 @@ lw_status lw_tensor_new_elsewhere(lw_tensor **out, lw_dtype dtype, int rank, con
     return LW_OK;
 }
 
+/* No model's tensor is that large; where memory is promised without being there, asking would even succeed.
+ */
+#define LW_TENSOR_MOST ((INT64_C(1) << 40) - (INT64_C(1) << 16))
+
 lw_status lw_tensor_allocate(lw_tensor *t, lw_error *err)
 {
+    if (t->buffer->bytes > LW_TENSOR_MOST)
+        return lw_fail_memory(err, (size_t)t->buffer->bytes);
     /* 64-byte alignment for vector loads; a round size, as aligned_alloc asks */
     if (!t->buffer->data)
         t->buffer->data = aligned_alloc(64, ((size_t)t->buffer->bytes + 127) & ~(size_t)63);
