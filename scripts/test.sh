@@ -79,8 +79,8 @@ for stage in "${stages[@]}"; do
         if build asan; then tests asan -LE slow; else failed=$((failed + 1)); fi
         ;;
     tsan) # the program only: Criterion's shared memory and the thread sanitizer's shadow memory want the same addresses;
-        # without the two files whose long pairs and databases take minutes there
-        if build tsan; then tests tsan -LE slow -R '^cli\.' -E '^cli\.(test_|align_reports|search)'; else failed=$((failed + 1)); fi
+        # without the files whose long pairs, databases and measurements take minutes there
+        if build tsan; then tests tsan -LE slow -R '^cli\.' -E '^cli\.(test_|align_reports|search|bench)'; else failed=$((failed + 1)); fi
         ;;
     fuzz)
         if command -v clang >/dev/null; then
