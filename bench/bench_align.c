@@ -1,6 +1,7 @@
 /* bench_align.c - reads against a reference: every backend, the CPU row once per instruction set on one
  * thread, and parasail where its library is installed; then paths of reads with gaps. */
 #include "bench.h"
+#include "peer_library.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -234,26 +235,12 @@ static const char parasail_name[] = "parasail sw_striped_avx2_256_sat";
 
 static bool parasail_open(parasail *p)
 {
-    p->library = dlopen("libparasail.so.8", RTLD_NOW | RTLD_LOCAL);
-    if (!p->library)
-        return false;
-    const struct {
-        const char *name;
-        void *to;
-    } symbols[] = {{"parasail_matrix_create", &p->matrix_create},
-                   {"parasail_matrix_free", &p->matrix_free},
-                   {"parasail_sw_striped_avx2_256_sat", &p->align},
-                   {"parasail_result_get_score", &p->get_score},
-                   {"parasail_result_free", &p->result_free}};
-    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
-        void *symbol = dlsym(p->library, symbols[i].name);
-        if (!symbol) {
-            dlclose(p->library);
-            return false;
-        }
-        memcpy(symbols[i].to, &symbol, sizeof symbol);
-    }
-    return true;
+    const peer_symbol symbols[] = {{"parasail_matrix_create", &p->matrix_create},
+                                   {"parasail_matrix_free", &p->matrix_free},
+                                   {"parasail_sw_striped_avx2_256_sat", &p->align},
+                                   {"parasail_result_get_score", &p->get_score},
+                                   {"parasail_result_free", &p->result_free}};
+    return peer_library_open(&p->library, "libparasail.so.8", symbols, sizeof symbols / sizeof *symbols);
 }
 
 static lw_status parasail_run(void *arg, lw_error *err)

@@ -1,6 +1,7 @@
 /* bench_cigars.c - local alignments of pairs with their CIGARs on one thread: the CPU row, and parasail where
  * its library is installed. */
 #include "bench.h"
+#include "peer_library.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -156,26 +157,12 @@ typedef struct parasail {
 
 static bool parasail_open(parasail *p)
 {
-    p->library = dlopen("libparasail.so.8", RTLD_NOW | RTLD_LOCAL);
-    if (!p->library)
-        return false;
-    const struct {
-        const char *name;
-        void *to;
-    } symbols[] = {
+    const peer_symbol symbols[] = {
         {"parasail_matrix_create", &p->matrix_create}, {"parasail_matrix_lookup", &p->matrix_lookup},
         {"parasail_matrix_free", &p->matrix_free},     {"parasail_sw_trace_striped_avx2_256_16", &p->align},
         {"parasail_result_get_cigar", &p->get_cigar},  {"parasail_cigar_free", &p->cigar_free},
         {"parasail_result_get_score", &p->get_score},  {"parasail_result_free", &p->result_free}};
-    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
-        void *symbol = dlsym(p->library, symbols[i].name);
-        if (!symbol) {
-            dlclose(p->library);
-            return false;
-        }
-        memcpy(symbols[i].to, &symbol, sizeof symbol);
-    }
-    return true;
+    return peer_library_open(&p->library, "libparasail.so.8", symbols, sizeof symbols / sizeof *symbols);
 }
 
 static lw_status parasail_run(void *arg, lw_error *err)

@@ -2,6 +2,7 @@
  * all in one call; the CPU row and parasail on one thread; a whole run from files; the gapless filter and
  * what it misses. */
 #include "bench.h"
+#include "peer_library.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -382,25 +383,11 @@ typedef struct parasail {
 
 static bool parasail_open(parasail *p)
 {
-    p->library = dlopen("libparasail.so.8", RTLD_NOW | RTLD_LOCAL);
-    if (!p->library)
-        return false;
-    const struct {
-        const char *name;
-        void *to;
-    } symbols[] = {
+    const peer_symbol symbols[] = {
         {"parasail_matrix_lookup", &p->matrix_lookup}, {"parasail_profile_create_sat", &p->profile_create},
         {"parasail_profile_free", &p->profile_free},   {"parasail_sw_striped_profile_sat", &p->align},
         {"parasail_result_get_score", &p->get_score},  {"parasail_result_free", &p->result_free}};
-    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
-        void *symbol = dlsym(p->library, symbols[i].name);
-        if (!symbol) {
-            dlclose(p->library);
-            return false;
-        }
-        memcpy(symbols[i].to, &symbol, sizeof symbol);
-    }
-    return true;
+    return peer_library_open(&p->library, "libparasail.so.8", symbols, sizeof symbols / sizeof *symbols);
 }
 
 static lw_status parasail_run(void *arg, lw_error *err)
