@@ -34,7 +34,7 @@ static void copy_bytes(void *to, const void *from, size_t n)
 
 static lw_status read_range(bytes *out, const char *path, int64_t offset, int64_t length, lw_error *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe is refused, not waited for */
     struct stat info;
     if (fd < 0 || fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
         int reason = fd >= 0 && errno == 0 ? EINVAL : errno;
@@ -228,19 +228,19 @@ static lw_status read_tensor(lw_tensor **out, const Onnx__TensorProto *p, const 
     for (size_t k = 0; k < p->n_dims; k++)
         if (p->dims[k] < 0 || __builtin_mul_overflow(count, p->dims[k], &count))
             return lw_fail(err, LW_E_INPUT, "%s: tensor %s: its shape cannot be", model_path, text(p->name));
-    if (__builtin_mul_overflow(count, element, &size))
+    if (__builtin_mul_overflow(count, element, &size) || size == INT64_MAX)
         return lw_fail(err, LW_E_INPUT, "%s: tensor %s: its shape cannot be", model_path, text(p->name));
     int64_t stored = count; /* elements, or bytes of two */
     if (nibbles)
         stored = size = (count + 1) / 2;
     bool external = p->has_data_location && p->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
     /* what the file holds is compared with the shape before memory is taken for it */
-    size_t have = p->has_raw_data    ? p->raw_data.len / (size_t)element
-                  : p->n_float_data  ? p->n_float_data
-                  : p->n_int32_data  ? p->n_int32_data
-                  : p->n_int64_data  ? p->n_int64_data
-                  : p->n_double_data ? p->n_double_data
-                                     : p->n_uint64_data;
+    size_t have = p->has_raw_data                      ? p->raw_data.len / (size_t)element
+                  : dtype == LW_F32                    ? p->n_float_data
+                  : dtype == LW_F64                    ? p->n_double_data
+                  : dtype == LW_I64                    ? p->n_int64_data
+                  : dtype == LW_U32 || dtype == LW_U64 ? p->n_uint64_data
+                                                       : p->n_int32_data;
     if (!external && ((int64_t)have != stored || (p->has_raw_data && p->raw_data.len != (size_t)size)))
         return lw_fail(err, LW_E_INPUT, "%s: tensor %s: %zu elements for a shape of %lld", model_path,
                        text(p->name), have, (long long)count);
@@ -251,10 +251,11 @@ static lw_status read_tensor(lw_tensor **out, const Onnx__TensorProto *p, const 
     if (external)
         LW_TRY(external_data(&file, p, model_path, size, err));
     lw_tensor *t = NULL;
-    lw_status status = lw_tensor_new(&t, dtype, (int)p->n_dims, p->dims, err);
+    lw_error inner = {0};
+    lw_status status = lw_tensor_new(&t, dtype, (int)p->n_dims, p->dims, &inner);
     if (status != LW_OK) {
         free(file.data);
-        return status;
+        return lw_fail(err, status, "%s: tensor %s: %s", model_path, text(p->name), inner.message);
     }
     if (nibbles)
         unpack_nibbles(t,
@@ -269,34 +270,34 @@ static lw_status read_tensor(lw_tensor **out, const Onnx__TensorProto *p, const 
         copy_bytes(t->data, p->raw_data.data, (size_t)size);
     else
         for (int64_t i = 0; i < count; i++) {
-            int64_t v = p->n_int32_data    ? p->int32_data[i]
-                        : p->n_int64_data  ? p->int64_data[i]
-                        : p->n_uint64_data ? (int64_t)p->uint64_data[i]
-                                           : 0;
-            switch (dtype) {
+            switch (dtype) { /* each type has one field of the message, whose length was compared above */
             case LW_F32:
-                ((float *)t->data)[i] = p->n_float_data ? p->float_data[i] : (float)v;
+                ((float *)t->data)[i] = p->float_data[i];
                 break;
             case LW_F64:
-                ((double *)t->data)[i] = p->n_double_data ? p->double_data[i] : (double)v;
+                ((double *)t->data)[i] = p->double_data[i];
                 break;
             case LW_BOOL:
             case LW_I8:
             case LW_U8:
-                ((uint8_t *)t->data)[i] = (uint8_t)v;
+                ((uint8_t *)t->data)[i] = (uint8_t)p->int32_data[i];
                 break;
             case LW_I16:
             case LW_U16:
             case LW_F16:
-                ((uint16_t *)t->data)[i] = (uint16_t)v;
+                ((uint16_t *)t->data)[i] = (uint16_t)p->int32_data[i];
                 break;
             case LW_I32:
+                ((int32_t *)t->data)[i] = p->int32_data[i];
+                break;
             case LW_U32:
-                ((uint32_t *)t->data)[i] = (uint32_t)v;
+                ((uint32_t *)t->data)[i] = (uint32_t)p->uint64_data[i];
                 break;
             case LW_I64:
+                ((int64_t *)t->data)[i] = p->int64_data[i];
+                break;
             case LW_U64:
-                ((int64_t *)t->data)[i] = v;
+                ((uint64_t *)t->data)[i] = p->uint64_data[i];
                 break;
             }
         }

@@ -108,6 +108,19 @@ lw_status lw_int_list(const lw_op_call *c, int input, const char *attribute, int
     return LW_OK;
 }
 
+lw_status lw_room(void *out, int64_t rows, int64_t columns, size_t element, lw_error *err)
+{
+    size_t bytes;
+    void *memory = NULL;
+    if (__builtin_mul_overflow((size_t)rows, (size_t)columns, &bytes) ||
+        __builtin_mul_overflow(bytes, element, &bytes) || bytes > PTRDIFF_MAX - 1)
+        bytes = SIZE_MAX;
+    else
+        memory = malloc(bytes + 1);
+    memcpy(out, &memory, sizeof memory);
+    return memory ? LW_OK : lw_fail_memory(err, bytes);
+}
+
 lw_status lw_want(const lw_tensor *t, lw_dtype dtype, const char *what, lw_error *err)
 {
     if (!t)

@@ -65,6 +65,9 @@ void lw_broadcast_strides(const lw_tensor *t, int rank, int64_t stride[LW_MAX_RA
 lw_status lw_int_list(const lw_op_call *c, int input, const char *attribute, int64_t *out, int capacity,
                       int *n, lw_error *err);
 
+/* Memory for rows x columns elements, uninitialised. LW_E_NOMEM also where their number overflows. */
+lw_status lw_room(void *out, int64_t rows, int64_t columns, size_t element, lw_error *err);
+
 /* LW_E_INPUT unless t is there and has this dtype. */
 lw_status lw_want(const lw_tensor *t, lw_dtype dtype, const char *what, lw_error *err);
 

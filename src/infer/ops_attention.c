@@ -51,9 +51,8 @@ static lw_status check_mask(const attention *a, lw_error *err)
 static lw_status attend(const lw_op_call *c, const attention *a, const float *qkv, float *out, lw_error *err)
 {
     int64_t n = a->length, size = a->hidden / a->heads, row = 3 * a->hidden;
-    float *scores = malloc((size_t)(n * n) * sizeof *scores + 1);
-    if (!scores)
-        return lw_fail_memory(err, (size_t)(n * n) * sizeof *scores);
+    float *scores;
+    LW_TRY(lw_room(&scores, n, n, sizeof *scores, err));
     lw_status status = LW_OK;
     for (int64_t b = 0; b < a->batch; b++)
         for (int64_t h = 0; h < a->heads; h++) {
@@ -111,7 +110,7 @@ static lw_status attention_of(attention *a, const lw_op_call *c, const lw_tensor
                      .masked = lw_node_float(c->node, "mask_filter_value", -10000),
                      .causal = lw_node_int(c->node, "unidirectional", 0) != 0,
                      .mask = lw_in(c, at_mask)};
-    if (a->heads < 1 || a->hidden % a->heads)
+    if (a->heads < 1 || a->hidden < 1 || a->hidden % a->heads)
         return lw_fail(err, LW_E_INPUT, "%lld heads of %lld elements", (long long)a->heads,
                        (long long)a->hidden);
     for (int i = at_past; i < c->n_in; i++)
@@ -144,9 +143,8 @@ static lw_status run_attention(const lw_op_call *c, lw_error *err)
     int64_t rows = a.batch * a.length, wide = 3 * a.hidden;
     if (bias && (bias->dtype != LW_F32 || bias->count != wide))
         return lw_fail(err, LW_E_INPUT, "the bias must be %lld floats", (long long)wide);
-    float *qkv = malloc((size_t)(rows * wide) * sizeof *qkv + 1);
-    if (!qkv)
-        return lw_fail_memory(err, (size_t)(rows * wide) * sizeof *qkv);
+    float *qkv;
+    LW_TRY(lw_room(&qkv, rows, wide, sizeof *qkv, err));
     for (int64_t i = 0; i < rows * wide; i++)
         qkv[i] = bias ? ((const float *)bias->data)[i % wide] : 0;
     lw_float_gemm g = {.m = rows,
@@ -225,13 +223,9 @@ static lw_status run_qattention(const lw_op_call *c, lw_error *err)
     if (x->dim[2] > lw_safe_depth(255 * 255, 0))
         return lw_fail(err, LW_E_RANGE, "sums of %lld products can be more than int32 holds",
                        (long long)x->dim[2]);
-    m = malloc((size_t)w_scale->count * sizeof *m + 1);
-    zeros = malloc((size_t)n_zeros * sizeof *zeros + 1);
-    qkv = malloc((size_t)(rows * wide) * sizeof *qkv + 1);
-    if (!m || !zeros || !qkv) {
-        status = lw_fail_memory(err, (size_t)(rows * wide) * sizeof *qkv);
-        goto end;
-    }
+    LW_TRY_END(lw_room(&m, w_scale->count, 1, sizeof *m, err));
+    LW_TRY_END(lw_room(&zeros, n_zeros, 1, sizeof *zeros, err));
+    LW_TRY_END(lw_room(&qkv, rows, wide, sizeof *qkv, err));
     for (int64_t j = 0; j < w_scale->count; j++)
         m[j] = x_scale * ((const float *)w_scale->data)[j];
     for (int64_t j = 0; j < n_zeros; j++)
@@ -319,14 +313,12 @@ static lw_status run_qlinear_attention(const lw_op_call *c, lw_error *err)
     memcpy(dim, t[0]->dim, sizeof dim);
     dim[r - 1] = width;
     LW_TRY(lw_tensor_new(&c->out[0], to_float ? LW_F32 : y_zero->dtype, r, dim, err));
-    float *scores = malloc((size_t)(queries * keys) * sizeof *scores + 1);
-    uint8_t *parts = malloc((size_t)(queries * keys) + 1);
-    if (!scores || !parts) {
-        status = lw_fail_memory(err, (size_t)(queries * keys) * sizeof *scores);
-        goto end;
-    }
+    float *scores = NULL;
+    uint8_t *parts = NULL;
+    LW_TRY_END(lw_room(&scores, queries, keys, sizeof *scores, err));
+    LW_TRY_END(lw_room(&parts, queries, keys, 1, err));
     int32_t none = 0;
-    for (int64_t b = 0; b < lw_tensor_span(t[0], 0, r - 2); b++) {
+    for (int64_t b = 0; c->out[0]->count > 0 && b < lw_tensor_span(t[0], 0, r - 2); b++) {
         lw_gemm s = {.m = queries,
                      .n = keys,
                      .k = size,
@@ -407,7 +399,7 @@ static lw_status table_of(rows_table *table, const lw_op_call *c, int at, int at
         LW_TRY(one_scale(lw_in(c, at_scale), "an embedding's scale", &table->scale, err));
         LW_TRY(one_zero(lw_in(c, at_zero), table->t, "an embedding's zero point", &table->zero, err));
     }
-    if (columns && table->t->dim[table->t->rank - 1] != columns)
+    if (columns && (table->t->rank < 1 || table->t->dim[table->t->rank - 1] != columns))
         return lw_fail(err, LW_E_INPUT, "the embeddings have different widths");
     return LW_OK;
 }

@@ -113,7 +113,9 @@ static int64_t apply_integer(binary op, int64_t x, int64_t y)
         return y == -1 ? (int64_t)(0 - (uint64_t)x) : x / y;
     case POW: {
         uint64_t r = 1, base = (uint64_t)x;
-        for (uint64_t n = y < 0 ? 0 : (uint64_t)y; n; n >>= 1, base *= base)
+        if (y < 0) /* toward zero: 1/x is less than 1, but of 1 and -1 */
+            return x == 1 ? 1 : x == -1 ? (y % 2 ? -1 : 1) : 0;
+        for (uint64_t n = (uint64_t)y; n; n >>= 1, base *= base)
             r *= n & 1 ? base : 1;
         return (int64_t)r;
     }
@@ -126,7 +128,7 @@ static int64_t apply_integer(binary op, int64_t x, int64_t y)
     case FMOD:
         return y == -1 ? 0 : x % y;
     case PRELU:
-        return x < 0 ? x * y : x;
+        return x < 0 ? (int64_t)((uint64_t)x * (uint64_t)y) : x;
     }
     return 0;
 }
@@ -182,6 +184,10 @@ static lw_status combine(const lw_tensor *a, const lw_tensor *b, binary op, lw_t
             else
                 ((double *)y->data)[i] = v;
         }
+    } else if (b->dtype == LW_F32 || b->dtype == LW_F64) { /* of Pow alone */
+        for (int64_t i = 0; i < y->count; i++, step(&w))
+            store_integer(y, i,
+                          lw_to_integer(pow(lw_tensor_number(a, w.at[0]), lw_tensor_number(b, w.at[1]))));
     } else {
         for (int64_t i = 0; i < y->count; i++, step(&w)) {
             int64_t vb = lw_tensor_integer(b, w.at[1]);
@@ -594,14 +600,8 @@ static lw_status cast(const lw_tensor *x, lw_dtype to, int bits, lw_tensor **out
                 from_real ? lw_tensor_number(x, i) != 0 : lw_tensor_integer(x, i) != 0;
         else if (!from_real)
             store_integer(*out, i, lw_tensor_integer(x, i));
-        else { /* toward zero; what int64 cannot hold saturates, NaN is 0 */
-            double v = lw_tensor_number(x, i);
-            store_integer(*out, i,
-                          v >= 0x1p63   ? INT64_MAX
-                          : v < -0x1p63 ? INT64_MIN
-                          : isnan(v)    ? 0
-                                        : (int64_t)v);
-        }
+        else
+            store_integer(*out, i, lw_to_integer(lw_tensor_number(x, i)));
     }
     for (int64_t i = 0; i < x->count && bits == 4; i++) { /* wraps, as the wider types do */
         int v = ((uint8_t *)(*out)->data)[i] & 15;

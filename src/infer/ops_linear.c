@@ -169,9 +169,8 @@ static lw_status run_conv(const lw_op_call *c, lw_error *err)
     memcpy(dim + 2, w.out, (size_t)w.dims * sizeof *dim);
     LW_TRY(lw_tensor_new(&c->out[0], LW_F32, x->rank, dim, err));
     int64_t in = channels / groups, out = outputs / groups, patch = in * w.kernel_count;
-    float *columns = malloc((size_t)(patch * w.out_count) * sizeof *columns + 1);
-    if (!columns)
-        return lw_fail_memory(err, (size_t)(patch * w.out_count) * sizeof *columns);
+    float *columns;
+    LW_TRY(lw_room(&columns, patch, w.out_count, sizeof *columns, err));
     lw_status status = LW_OK;
     for (int64_t n = 0; n < x->dim[0] && status == LW_OK; n++)
         for (int64_t g = 0; g < groups && status == LW_OK; g++) {
@@ -231,28 +230,22 @@ static lw_status pool(const lw_op_call *c, bool is_max, bool global, lw_error *e
     LW_TRY(lw_tensor_new(&c->out[0], x->dtype, x->rank, dim, err));
     for (int64_t image = 0; image < x->dim[0] * x->dim[1]; image++)
         for (int64_t p = 0; p < w.out_count; p++) {
-            int64_t at[3] = {p / w.out[2] / w.out[1], p / w.out[2] % w.out[1], p % w.out[2]}, used = 0;
+            lw_window_part part;
+            lw_window_part_of(&part, &w, p);
             /* a window of nothing but padding gives the type's lowest value */
             float best = !bytes ? -INFINITY : x->dtype == LW_I8 ? INT8_MIN : 0;
             double sum = 0;
-            for (int64_t q = 0; q < w.kernel_count; q++) {
-                int64_t of[3] = {q / w.kernel[2] / w.kernel[1], q / w.kernel[2] % w.kernel[1],
-                                 q % w.kernel[2]},
-                        i[3];
-                bool inside = true, padded = true;
-                for (int k = 0; k < 3; k++) {
-                    i[k] = at[k] * w.stride[k] + of[k] * w.dilation[k] - w.pad[k];
-                    inside = inside && i[k] >= 0 && i[k] < w.in[k];
-                    padded = padded && i[k] < w.in[k] + w.pad_end[k];
-                }
-                if (inside) {
-                    int64_t from = image * w.in_count + (i[0] * w.in[1] + i[1]) * w.in[2] + i[2];
-                    float v = bytes ? (float)lw_tensor_integer(x, from) : ((const float *)x->data)[from];
-                    best = v > best ? v : best;
-                    sum += v;
-                }
-                used += inside || (count_pads && padded);
-            }
+            int64_t used = count_pads ? part.padded : part.inside, q[3];
+            for (q[0] = part.first[0]; q[0] < part.last[0]; q[0]++)
+                for (q[1] = part.first[1]; q[1] < part.last[1]; q[1]++)
+                    for (q[2] = part.first[2]; q[2] < part.last[2]; q[2]++) {
+                        int64_t from = image;
+                        for (int k = 0; k < 3; k++)
+                            from = from * w.in[k] + part.start[k] + q[k] * w.dilation[k];
+                        float v = bytes ? (float)lw_tensor_integer(x, from) : ((const float *)x->data)[from];
+                        best = v > best ? v : best;
+                        sum += v;
+                    }
             if (bytes)
                 ((uint8_t *)c->out[0]->data)[image * w.out_count + p] = (uint8_t)(int)best;
             else

@@ -69,9 +69,7 @@ static lw_status zero_list(const lw_tensor *t, lw_dtype dtype, int64_t n, const 
     if (count != 1 && count != n)
         return lw_fail(err, LW_E_INPUT, "%s has %lld values where 1 or %lld belong", what, (long long)count,
                        (long long)n);
-    *out = malloc((size_t)count * sizeof **out);
-    if (!*out)
-        return lw_fail_memory(err, (size_t)count * sizeof **out);
+    LW_TRY(lw_room(out, count, 1, sizeof **out, err));
     for (int64_t i = 0; i < count; i++)
         (*out)[i] = t ? (int32_t)lw_tensor_integer(t, i) : 0;
     *is_scalar = count == 1;
@@ -117,7 +115,7 @@ static lw_status grid_of(grid *g, const lw_node *node, const lw_tensor *x, const
     g->inner = lw_tensor_span(x, axis + 1, x->rank);
     g->axis_dim = x->dim[axis];
     g->block = block > 0 ? block : 1;
-    g->scales_along = block > 0 ? (g->axis_dim + block - 1) / block : g->axis_dim;
+    g->scales_along = block > 0 ? g->axis_dim / block + (g->axis_dim % block != 0) : g->axis_dim;
     int64_t expected =
         block > 0 ? x->count / (g->axis_dim > 0 ? g->axis_dim : 1) * g->scales_along : g->axis_dim;
     if (scale->count != expected)
@@ -297,8 +295,10 @@ static lw_status integer_product(const lw_op_call *call, const lw_product *p, co
     LW_TRY(want_8_bits(b, "B", err));
     LW_TRY_END(zero_list(a_zero, a->dtype, p->m, "A's zero point", &za, &one_a, err));
     LW_TRY_END(zero_list(b_zero, b->dtype, p->n, "B's zero point", &zb, &one_b, err));
-    int32_t least = za[0], most = za[0];
+    int32_t least = 0, most = 0;
     for (int64_t i = 0; i < (one_a ? 1 : p->m); i++) {
+        least = i == 0 ? za[0] : least;
+        most = i == 0 ? za[0] : most;
         least = za[i] < least ? za[i] : least;
         most = za[i] > most ? za[i] : most;
     }
@@ -481,13 +481,9 @@ static lw_status run_dynamic_rows_matmul(const lw_op_call *c, lw_error *err)
     LW_TRY(zero_list(b_zero, b->dtype, p.n, "B's zero point", &zb, &one, err));
     LW_TRY_END(check_depth(b, p.k, p.n, p.n, 1, zb, one, LW_U8, 0, 255, err));
     int64_t rows = p.batches * p.m;
-    za = malloc((size_t)rows * sizeof *za + 1);
-    scale = malloc((size_t)rows * sizeof *scale + 1);
-    bytes = malloc((size_t)(rows * p.k) + 1);
-    if (!za || !scale || !bytes) {
-        status = lw_fail_memory(err, (size_t)(rows * p.k));
-        goto end;
-    }
+    LW_TRY_END(lw_room(&za, rows, 1, sizeof *za, err));
+    LW_TRY_END(lw_room(&scale, rows, 1, sizeof *scale, err));
+    LW_TRY_END(lw_room(&bytes, rows, p.k, 1, err));
     for (int64_t i = 0; i < rows; i++) {
         lw_tensor row = {.count = p.k, .data = (float *)x->data + i * p.k};
         float least, largest;
@@ -597,7 +593,7 @@ static lw_status run_qgemm(const lw_op_call *c, lw_error *err)
     bool by_row = bias && bias->count == p.m * p.n && p.m > 1;
     lw_product part = p;
     part.m = by_row ? 1 : p.m;
-    for (int64_t i = 0; i < p.m; i += part.m) {
+    for (int64_t i = 0; i < p.m && c->out[0]->count > 0; i += part.m) {
         lw_tensor row = *a;
         row.data = (char *)a->data + i * p.k;
         operands o = {.a = &row,
@@ -926,24 +922,19 @@ static lw_status run_qlinear_average_pool(const lw_op_call *c, lw_error *err)
     memcpy(dim + 2, w.out, (size_t)w.dims * sizeof *dim);
     LW_TRY(lw_tensor_new(&c->out[0], x.x->dtype, x.x->rank, dim, err));
     for (int64_t i = 0; i < c->out[0]->count; i++) {
-        int64_t image = i / w.out_count, p = i % w.out_count, used = 0;
-        int64_t at[3] = {p / w.out[2] / w.out[1], p / w.out[2] % w.out[1], p % w.out[2]};
+        int64_t image = i / w.out_count, q[3];
+        lw_window_part part;
+        lw_window_part_of(&part, &w, i % w.out_count);
+        int64_t used = count_pads ? part.padded : part.inside;
         float sum = 0;
-        for (int64_t q = 0; q < w.kernel_count; q++) {
-            int64_t of[3] = {q / w.kernel[2] / w.kernel[1], q / w.kernel[2] % w.kernel[1], q % w.kernel[2]},
-                    from = 0;
-            bool inside = true, padded = true;
-            for (int k = 0; k < 3; k++) {
-                int64_t place = at[k] * w.stride[k] + of[k] * w.dilation[k] - w.pad[k];
-                inside = inside && place >= 0 && place < w.in[k];
-                padded = padded && place < w.in[k] + w.pad_end[k];
-                from = from * w.in[k] + place;
-            }
-            if (inside)
-                sum += lw_dequantize((int32_t)lw_tensor_integer(x.x, image * w.in_count + from), x.scale,
-                                     x.zero);
-            used += inside || (count_pads && padded);
-        }
+        for (q[0] = part.first[0]; q[0] < part.last[0]; q[0]++)
+            for (q[1] = part.first[1]; q[1] < part.last[1]; q[1]++)
+                for (q[2] = part.first[2]; q[2] < part.last[2]; q[2]++) {
+                    int64_t from = image;
+                    for (int k = 0; k < 3; k++)
+                        from = from * w.in[k] + part.start[k] + q[k] * w.dilation[k];
+                    sum += lw_dequantize((int32_t)lw_tensor_integer(x.x, from), x.scale, x.zero);
+                }
         /* rounded with the zero point inside, which decides ties */
         float value = sum / (float)used / y.scale + (float)y.zero;
         store(c->out[0], i, lw_saturate_round(value, 0, low, high));
@@ -974,7 +965,7 @@ static lw_status run_qlinear_softmax(const lw_op_call *c, lw_error *err)
         table[i] = (uint32_t)lrint(unit * exp((i - 255) * (double)x.scale));
     const uint8_t *from = x.x->data;
     uint8_t *to = c->out[0]->data, flip = x.x->dtype == LW_I8 ? 0x80 : 0;
-    uint32_t parts = (uint32_t)floorf(1 / y.scale);
+    uint32_t parts = (uint32_t)fminf(floorf(1 / y.scale), 0xffffff00p0f); /* the largest float below 2^32 */
     for (int64_t r = 0; r < x.x->count / n; r++) {
         const uint8_t *row = from + (r / inner * n) * inner + r % inner;
         uint8_t *out = to + (r / inner * n) * inner + r % inner;

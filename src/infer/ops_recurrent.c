@@ -144,6 +144,8 @@ static lw_status activations(recurrent *n, lw_error *err)
     if (names && (names->kind != LW_ATTR_STRINGS || names->n != each * n->directions))
         return lw_fail(err, LW_E_INPUT, "%lld activations where %lld belong", (long long)names->n,
                        (long long)(each * n->directions));
+    if ((alphas && alphas->kind != LW_ATTR_FLOATS) || (betas && betas->kind != LW_ATTR_FLOATS))
+        return lw_fail(err, LW_E_INPUT, "activation_alpha and activation_beta must be lists of floats");
     for (int i = 0; i < each * n->directions; i++) {
         const char *name = names ? nth_text(names, i) : defaults_of[n->kind][i % each];
         size_t k = 0;
@@ -210,10 +212,8 @@ static lw_status byte_weights(recurrent *n, weights *w, int input, int at_scale,
     if (depth > lw_safe_depth(255 * 255, 0))
         return lw_fail(err, LW_E_RANGE, "sums of %lld products can be more than int32 holds",
                        (long long)depth);
-    w->zeros = malloc((size_t)w->scale->count * sizeof *w->zeros);
-    w->multiplier = malloc((size_t)n->wide * sizeof *w->multiplier + 1);
-    if (!w->zeros || !w->multiplier)
-        return lw_fail_memory(err, (size_t)(w->scale->count + n->wide) * sizeof *w->zeros);
+    LW_TRY(lw_room(&w->zeros, w->scale->count, 1, sizeof *w->zeros, err));
+    LW_TRY(lw_room(&w->multiplier, n->wide, 1, sizeof *w->multiplier, err));
     for (int64_t i = 0; i < w->scale->count; i++)
         w->zeros[i] = (int32_t)lw_tensor_integer(w->zero, w->zero->count == 1 ? 0 : i);
     return LW_OK;
@@ -268,13 +268,12 @@ static lw_status prepare(recurrent *n, const lw_op_call *c, cell_kind kind, bool
     n->p = floats_of(p);
     int64_t rows = n->steps * n->batch, most = rows * n->inputs, state = n->batch * n->hidden;
     most = most > state ? most : state;
-    n->gates = malloc((size_t)(rows * n->wide) * sizeof(float) + 1);
-    n->back = malloc((size_t)(n->batch * n->wide) * sizeof(float) + 1);
-    n->h = malloc((size_t)(4 * state) * sizeof(float) + 1);
-    n->packed = malloc((size_t)(rows * n->inputs) * sizeof(float) + 1);
-    n->bytes = bytes ? malloc((size_t)most + 1) : NULL;
-    if (!n->gates || !n->back || !n->h || !n->packed || (bytes && !n->bytes))
-        return lw_fail_memory(err, (size_t)(rows * n->wide) * sizeof(float));
+    LW_TRY(lw_room(&n->gates, rows, n->wide, sizeof(float), err));
+    LW_TRY(lw_room(&n->back, n->batch, n->wide, sizeof(float), err));
+    LW_TRY(lw_room(&n->h, 4, state, sizeof(float), err));
+    LW_TRY(lw_room(&n->packed, rows, n->inputs, sizeof(float), err));
+    if (bytes)
+        LW_TRY(lw_room(&n->bytes, most, 1, 1, err));
     n->cell = n->h + state;
     n->next = n->cell + state;
     n->gated = n->next + state;

@@ -189,6 +189,70 @@ static lw_status run_instance_norm(const lw_op_call *c, lw_error *err)
 
 typedef enum reduction { R_SUM, R_MEAN, R_MAX, R_MIN, R_PRODUCT, R_SQUARES, R_L1, R_L2 } reduction;
 
+static void reduce_real(reduction how, double v, double *s)
+{
+    switch (how) {
+    case R_MAX:
+        *s = v > *s ? v : *s;
+        break;
+    case R_MIN:
+        *s = v < *s ? v : *s;
+        break;
+    case R_PRODUCT:
+        *s *= v;
+        break;
+    case R_SQUARES:
+    case R_L2:
+        *s += v * v;
+        break;
+    case R_L1:
+        *s += fabs(v);
+        break;
+    default:
+        *s += v;
+    }
+}
+
+/* Exact, and wrapping where the sum leaves int64 (two's complement). */
+static void reduce_integer(reduction how, int64_t v, int64_t *s)
+{
+    uint64_t sum = (uint64_t)*s, u = (uint64_t)v;
+    switch (how) {
+    case R_MAX:
+        *s = v > *s ? v : *s;
+        break;
+    case R_MIN:
+        *s = v < *s ? v : *s;
+        break;
+    case R_PRODUCT:
+        *s = (int64_t)(sum * u);
+        break;
+    case R_SQUARES:
+        *s = (int64_t)(sum + u * u);
+        break;
+    case R_L1:
+        *s = (int64_t)(sum + (v < 0 ? 0 - u : u));
+        break;
+    default:
+        *s = (int64_t)(sum + u);
+    }
+}
+
+/* What an extreme of nothing is: the other end of the type. */
+static int64_t end_of(lw_dtype dtype, bool most)
+{
+    switch (dtype) {
+    case LW_I64:
+        return most ? INT64_MAX : INT64_MIN;
+    case LW_I32:
+        return most ? INT32_MAX : INT32_MIN;
+    case LW_I8:
+        return most ? INT8_MAX : INT8_MIN;
+    default:
+        return !most ? 0 : dtype == LW_BOOL ? 1 : UINT8_MAX;
+    }
+}
+
 static lw_status reduce(const lw_op_call *c, reduction how, lw_error *err)
 {
     const lw_tensor *x = lw_in(c, 0);
@@ -224,34 +288,24 @@ static lw_status reduce(const lw_op_call *c, reduction how, lw_error *err)
     }
     LW_TRY(lw_tensor_new(&c->out[0], x->dtype, rank, dim, err));
     int64_t count = c->out[0]->count;
-    double *sum = malloc((size_t)count * sizeof *sum + 1);
-    if (!sum)
-        return lw_fail_memory(err, (size_t)count * sizeof *sum);
+    /* lengths of integers are real on the way */
+    bool whole = x->dtype != LW_F32 && x->dtype != LW_F64 && how != R_L2;
+    union {
+        double real;
+        int64_t integer;
+    } * sum;
+    LW_TRY(lw_room(&sum, count, 1, sizeof *sum, err));
     for (int64_t i = 0; i < count; i++)
-        sum[i] = how == R_MAX ? -INFINITY : how == R_MIN ? INFINITY : how == R_PRODUCT ? 1 : 0;
+        if (whole)
+            sum[i].integer = how == R_MAX || how == R_MIN ? end_of(x->dtype, how == R_MIN) : how == R_PRODUCT;
+        else
+            sum[i].real = how == R_MAX ? -INFINITY : how == R_MIN ? INFINITY : how == R_PRODUCT;
     int64_t index[LW_MAX_RANK] = {0}, at = 0;
     for (int64_t i = 0; i < x->count; i++) {
-        double v = lw_tensor_number(x, i), *s = &sum[at];
-        switch (how) {
-        case R_MAX:
-            *s = v > *s ? v : *s;
-            break;
-        case R_MIN:
-            *s = v < *s ? v : *s;
-            break;
-        case R_PRODUCT:
-            *s *= v;
-            break;
-        case R_SQUARES:
-        case R_L2:
-            *s += v * v;
-            break;
-        case R_L1:
-            *s += fabs(v);
-            break;
-        default:
-            *s += v;
-        }
+        if (whole)
+            reduce_integer(how, lw_tensor_integer(x, i), &sum[at].integer);
+        else
+            reduce_real(how, lw_tensor_number(x, i), &sum[at].real);
         for (int k = x->rank - 1; k >= 0; k--) {
             at += own[k];
             if (++index[k] < x->dim[k])
@@ -261,22 +315,28 @@ static lw_status reduce(const lw_op_call *c, reduction how, lw_error *err)
         }
     }
     for (int64_t i = 0; i < count; i++) {
-        double v = how == R_MEAN ? sum[i] / (double)number : how == R_L2 ? sqrt(sum[i]) : sum[i];
+        double real = whole           ? 0
+                      : how == R_MEAN ? sum[i].real / (double)number
+                      : how == R_L2   ? sqrt(sum[i].real)
+                                      : sum[i].real;
+        int64_t integer = !whole                        ? lw_to_integer(real)
+                          : how == R_MEAN && number > 0 ? sum[i].integer / number
+                                                        : sum[i].integer;
         switch (x->dtype) {
         case LW_F32:
-            ((float *)c->out[0]->data)[i] = (float)v;
+            ((float *)c->out[0]->data)[i] = (float)real;
             break;
         case LW_F64:
-            ((double *)c->out[0]->data)[i] = v;
+            ((double *)c->out[0]->data)[i] = real;
             break;
         case LW_I64:
-            ((int64_t *)c->out[0]->data)[i] = (int64_t)v;
+            ((int64_t *)c->out[0]->data)[i] = integer;
             break;
-        case LW_I32:
-            ((int32_t *)c->out[0]->data)[i] = (int32_t)v;
+        case LW_I32: /* wraps, as the wider sum does */
+            ((uint32_t *)c->out[0]->data)[i] = (uint32_t)integer;
             break;
         default:
-            ((uint8_t *)c->out[0]->data)[i] = (uint8_t)(int)v;
+            ((uint8_t *)c->out[0]->data)[i] = (uint8_t)integer;
         }
     }
     free(sum);

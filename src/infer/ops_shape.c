@@ -283,7 +283,7 @@ static lw_status run_concat(const lw_op_call *c, lw_error *err)
     LW_TRY(lw_tensor_new(&c->out[0], first->dtype, first->rank, dim, err));
     int64_t outer = lw_tensor_span(first, 0, axis),
             inner = lw_tensor_span(first, axis + 1, first->rank) * size;
-    for (int i = 0; i < c->n_in; i++) {
+    for (int i = 0; i < c->n_in && c->out[0]->count > 0; i++) {
         const lw_tensor *x = lw_in(c, i);
         int64_t span = x->dim[axis] * inner;
         for (int64_t o = 0; o < outer; o++)
@@ -312,8 +312,7 @@ static lw_status run_split(const lw_op_call *c, lw_error *err)
         sum = 0;
     }
     for (int i = 0; status == LW_OK && i < n; i++) {
-        sum += parts[i];
-        if (parts[i] < 0)
+        if (parts[i] < 0 || __builtin_add_overflow(sum, parts[i], &sum))
             status = lw_fail(err, LW_E_INPUT, "part %d has %lld elements", i, (long long)parts[i]);
     }
     if (status == LW_OK && (n != c->n_out || sum != x->dim[axis]))
@@ -326,7 +325,7 @@ static lw_status run_split(const lw_op_call *c, lw_error *err)
         memcpy(dim, x->dim, sizeof dim);
         dim[axis] = parts[i];
         status = lw_tensor_new(&c->out[i], x->dtype, x->rank, dim, err);
-        for (int64_t o = 0; status == LW_OK && o < outer; o++)
+        for (int64_t o = 0; status == LW_OK && parts[i] * inner > 0 && o < outer; o++)
             memcpy((char *)c->out[i]->data + o * parts[i] * inner,
                    (const char *)x->data + (o * x->dim[axis] + at) * inner, (size_t)(parts[i] * inner));
         at += parts[i];
@@ -349,6 +348,7 @@ static lw_status run_slice(const lw_op_call *c, lw_error *err)
     LW_TRY(lw_int_list(c, old ? -1 : 4, NULL, steps, LW_MAX_RANK, &n_steps, err));
     if (n_start != n_end || (n_axes && n_axes != n_start) || (n_steps && n_steps != n_start))
         return lw_fail(err, LW_E_INPUT, "starts, ends, axes and steps have different lengths");
+    bool cut[LW_MAX_RANK] = {false};
     own_strides(x, stride);
     memcpy(dim, x->dim, sizeof dim);
     for (int i = 0; i < n_start; i++) {
@@ -358,6 +358,10 @@ static lw_status run_slice(const lw_op_call *c, lw_error *err)
         int64_t d = x->dim[axis];
         if (by == 0)
             return lw_fail(err, LW_E_INPUT, "a step of 0");
+        if (cut[axis])
+            return lw_fail(err, LW_E_INPUT, "axis %d stands twice", axis);
+        cut[axis] = true;
+        by = by > d ? d + 1 : by < -d ? -d - 1 : by; /* further than that leads nowhere else */
         s = s < 0 ? s + d : s;
         e = e < 0 ? (e < -d ? -1 : e + d) : e;
         if (by > 0) {
@@ -412,7 +416,7 @@ static lw_status run_gather(const lw_op_call *c, lw_error *err)
                                             : x->dim[k - indices->rank + 1];
     LW_TRY(lw_tensor_new(&c->out[0], x->dtype, rank, dim, err));
     int64_t outer = lw_tensor_span(x, 0, axis), inner = lw_tensor_span(x, axis + 1, x->rank) * size;
-    for (int64_t o = 0; o < outer; o++)
+    for (int64_t o = 0; o < outer && c->out[0]->count > 0; o++)
         for (int64_t i = 0; i < indices->count; i++) {
             int64_t at;
             LW_TRY(checked_index(indices, i, x->dim[axis], &at, err));
@@ -531,13 +535,17 @@ static lw_status run_range(const lw_op_call *c, lw_error *err)
             ((int32_t *)c->out[0]->data)[i] = (int32_t)(s + (double)i * d);
             break;
         case LW_I64:
-            ((int64_t *)c->out[0]->data)[i] = lw_tensor_integer(start, 0) + i * lw_tensor_integer(delta, 0);
+            ((uint64_t *)c->out[0]->data)[i] = /* its products may leave int64 on the way */
+                (uint64_t)lw_tensor_integer(start, 0) + (uint64_t)i * (uint64_t)lw_tensor_integer(delta, 0);
             break;
         default:
             return lw_fail(err, LW_E_INPUT, "a range of %s is not supported", lw_dtype_name(start->dtype));
         }
     return LW_OK;
 }
+
+/* No padding is that wide, and no sum below it overflows. */
+#define LW_PAD_MOST (INT64_C(1) << 48)
 
 static lw_status run_pad(const lw_op_call *c, lw_error *err)
 {
@@ -567,6 +575,10 @@ static lw_status run_pad(const lw_op_call *c, lw_error *err)
         after[axis] = pads[count + i];
     }
     for (int k = 0; k < x->rank; k++) {
+        if (before[k] > LW_PAD_MOST || before[k] < -LW_PAD_MOST || after[k] > LW_PAD_MOST ||
+            after[k] < -LW_PAD_MOST)
+            return lw_fail(err, LW_E_INPUT, "dimension %d cannot be padded by %lld and %lld", k,
+                           (long long)before[k], (long long)after[k]);
         dim[k] = x->dim[k] + before[k] + after[k];
         if (dim[k] < 0 || (!constant && x->dim[k] == 0 && dim[k] > 0))
             return lw_fail(err, LW_E_INPUT, "dimension %d cannot be padded so", k);

@@ -8,6 +8,8 @@ lw_status lw_product_of(lw_product *p, const lw_tensor *a, const lw_tensor *b, l
 {
     *p = (lw_product){.batches = 1};
     char ta[160], tb[160];
+    if (!a || !b)
+        return lw_fail(err, LW_E_INPUT, "an operand is missing");
     if (a->rank == 0 || b->rank == 0)
         return lw_fail(err, LW_E_INPUT, "a product of scalars");
     p->m = a->rank > 1 ? a->dim[a->rank - 2] : 1;

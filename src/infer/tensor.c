@@ -7,19 +7,27 @@
 
 #include "common/fail.h"
 
+/* The most elements that a tensor without elements would have if its dimensions of 0 were 1: the products of
+ * any of its dimensions, and of those with another such tensor's, then fit int64. Tensors with elements are
+ * limited by the memory that they take. */
+#define LW_EMPTY_MOST INT64_C(0x7fffffff)
+
 static lw_status shape_count(int rank, const int64_t *dim, int64_t element, int64_t *count, lw_error *err)
 {
     int64_t n = 1, bytes;
+    bool empty = false;
     *count = 0;
     if (rank < 0 || rank > LW_MAX_RANK)
         return lw_fail(err, LW_E_RANGE, "a tensor of %d dimensions: at most %d are supported", rank,
                        LW_MAX_RANK);
-    for (int k = 0; k < rank; k++)
-        if (dim[k] < 0 || __builtin_mul_overflow(n, dim[k], &n))
+    for (int k = 0; k < rank; k++) {
+        empty = empty || dim[k] == 0;
+        if (dim[k] < 0 || (dim[k] > 0 && __builtin_mul_overflow(n, dim[k], &n)))
             return lw_fail(err, LW_E_RANGE, "a tensor dimension of %lld cannot be", (long long)dim[k]);
-    if (__builtin_mul_overflow(n, element, &bytes))
+    }
+    if (__builtin_mul_overflow(n, element, &bytes) || (empty && n > LW_EMPTY_MOST))
         return lw_fail(err, LW_E_RANGE, "a tensor of %lld elements does not fit in memory", (long long)n);
-    *count = n;
+    *count = empty ? 0 : n;
     return LW_OK;
 }
 
@@ -185,8 +193,13 @@ int64_t lw_tensor_integer(const lw_tensor *t, int64_t i)
     case LW_U64:
         return (int64_t)((const uint64_t *)t->data)[i];
     default:
-        return (int64_t)lw_tensor_number(t, i);
+        return lw_to_integer(lw_tensor_number(t, i));
     }
+}
+
+int64_t lw_to_integer(double v)
+{
+    return v >= 0x1p63 ? INT64_MAX : v < -0x1p63 ? INT64_MIN : v != v ? 0 : (int64_t)v;
 }
 
 double lw_tensor_number(const lw_tensor *t, int64_t i)

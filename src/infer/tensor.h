@@ -69,6 +69,8 @@ int64_t lw_tensor_span(const lw_tensor *t, int from, int to);
 /* Element i as a number; any dtype. */
 double lw_tensor_number(const lw_tensor *t, int64_t i);
 int64_t lw_tensor_integer(const lw_tensor *t, int64_t i); /* integer dtypes and bool */
+/* Toward zero; what int64 cannot hold saturates, NaN is 0. */
+int64_t lw_to_integer(double v);
 
 /* Range of an 8- or 16-bit integer dtype, and that of a tensor with its bits. */
 void lw_dtype_range(lw_dtype dtype, int32_t *low, int32_t *high);

@@ -5,6 +5,9 @@
 
 #include "common/fail.h"
 
+/* No window is that wide; below it nothing that is computed from the spans of two of them overflows. */
+#define LW_WINDOW_MOST (INT64_C(1) << 40)
+
 static lw_status list_of(const lw_node *node, const char *name, int want, int64_t least, int64_t *out,
                          lw_error *err)
 {
@@ -59,7 +62,11 @@ lw_status lw_window_of(lw_window *w, const lw_node *node, const lw_tensor *x, co
     int64_t round_up = lw_node_int(node, "ceil_mode", 0);
     w->in_count = w->out_count = w->kernel_count = 1;
     for (int k = 0; k < dims; k++) {
-        int64_t reach = (w->kernel[k] - 1) * w->dilation[k] + 1;
+        int64_t reach;
+        if (__builtin_mul_overflow(w->kernel[k] - 1, w->dilation[k], &reach) || reach >= LW_WINDOW_MOST)
+            return lw_fail(err, LW_E_RANGE, "a kernel of %lld with dilation %lld spans too much",
+                           (long long)w->kernel[k], (long long)w->dilation[k]);
+        reach++;
         w->pad[k] = valid ? 0 : pads[k];
         w->pad_end[k] = valid ? 0 : pads[dims + k];
         if (same_upper || same_lower) {
@@ -79,8 +86,30 @@ lw_status lw_window_of(lw_window *w, const lw_node *node, const lw_tensor *x, co
                 w->out[k]++; /* a last window that starts inside the input or its leading padding */
         }
         w->in_count *= w->in[k];
-        w->out_count *= w->out[k];
-        w->kernel_count *= w->kernel[k];
+        if (__builtin_mul_overflow(w->out_count, w->out[k], &w->out_count) ||
+            __builtin_mul_overflow(w->kernel_count, w->kernel[k], &w->kernel_count))
+            return lw_fail(err, LW_E_RANGE, "the windows have more elements than can be counted");
     }
     return LW_OK;
+}
+
+/* The kernel's elements whose place is below `end`. */
+static int64_t elements_below(const lw_window *w, int k, int64_t start, int64_t end)
+{
+    int64_t n = start >= end ? 0 : (end - 1 - start) / w->dilation[k] + 1;
+    return n < w->kernel[k] ? n : w->kernel[k];
+}
+
+void lw_window_part_of(lw_window_part *part, const lw_window *w, int64_t position)
+{
+    part->inside = part->padded = 1;
+    for (int k = 2; k >= 0; k--) {
+        int64_t start = position % w->out[k] * w->stride[k] - w->pad[k];
+        position /= w->out[k];
+        part->start[k] = start;
+        part->first[k] = elements_below(w, k, start, 0);
+        part->last[k] = elements_below(w, k, start, w->in[k]);
+        part->inside *= part->last[k] - part->first[k];
+        part->padded *= elements_below(w, k, start, w->in[k] + w->pad_end[k]);
+    }
 }

@@ -19,4 +19,14 @@ typedef struct lw_window {
 lw_status lw_window_of(lw_window *w, const lw_node *node, const lw_tensor *x, const int64_t *kernel,
                        lw_error *err);
 
+/* What of the kernel at one output position lies inside the input: elements [first, last) along each
+ * dimension, inside = their product; padded: the elements that lie inside the input and its declared padding.
+ */
+typedef struct lw_window_part {
+    int64_t start[3]; /* place of the kernel's first element */
+    int64_t first[3], last[3], inside, padded;
+} lw_window_part;
+
+void lw_window_part_of(lw_window_part *part, const lw_window *w, int64_t position);
+
 #endif

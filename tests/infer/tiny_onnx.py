@@ -36,6 +36,8 @@ def attribute(name, value):
         return chunk(1, name) + number(20, 1) + varint(2 << 3 | 5) + struct.pack("<f", value)
     if isinstance(value, str):
         return chunk(1, name) + number(20, 3) + chunk(4, value)
+    if isinstance(value[0], str):
+        return chunk(1, name) + number(20, 8) + b"".join(chunk(9, v) for v in value)
     return chunk(1, name) + number(20, 7) + b"".join(number(8, v) for v in value)
 
 
