@@ -84,7 +84,7 @@ for stage in "${stages[@]}"; do
         ;;
     fuzz)
         if command -v clang >/dev/null; then
-            one scripts/fuzz.sh 10
+            one scripts/fuzz.sh 20
         else
             echo "SKIPPED: no clang here, nothing was fuzzed"
             skipped=$((skipped + 1))
