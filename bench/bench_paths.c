@@ -398,9 +398,15 @@ static lw_status bench_program(session *s, const lw_paths_backend *row, int64_t 
     snprintf(names, sizeof names, "%s/d.names.txt", folder);
     snprintf(device, sizeof device, "%d", b->device);
     snprintf(threads, sizeof threads, "%d", lw_pool_threads(b->pool));
-    const char *arguments[] = {
-        "lanewise",  "apsp",         edges,      "--undirected", "--transform", "1000-x", "-o", matrix,
-        "--backend", row->base.name, "--device", device,         "-t",          threads,  "-q", NULL};
+    bool cuda = strncmp(row->base.name, "cuda", 4) == 0; /* --device is for these */
+    const char *arguments[] = {"lanewise",    "apsp",
+                               edges,         "--undirected",
+                               "--transform", "1000-x",
+                               "-o",          matrix,
+                               "--backend",   row->base.name,
+                               "-t",          threads,
+                               "-q",          cuda ? "--device" : NULL,
+                               device,        NULL};
     paths_graph g = {0};
     lw_status status = paths_graph_interactions(&g, &scores, n, 40 * n, err);
     double seconds[3];

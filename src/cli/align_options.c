@@ -23,8 +23,7 @@ const align_options align_options_unset = {.mode = -1,
                                            .mismatch = LW_PENALTY_DEFAULT,
                                            .min_score = INT32_MIN};
 
-/* The format that the end of a file name stands for; -1: none. */
-static int format_of_name(const char *name)
+int align_format_of_name(const char *name)
 {
     const char *dot = strrchr(name, '.');
     for (int i = 0; dot && align_format_names[i]; i++)
@@ -38,7 +37,7 @@ int align_fill_job(cli *run, const align_options *o, lw_align_format fallback, l
     static const unsigned strands[] = {LW_BOTH_STRANDS, LW_FORWARD, LW_REVERSE};
     static const int types[] = {LW_TYPE_AUTO, LW_DNA, LW_PROTEIN};
     lw_align_job_init(job);
-    int format = o->format >= 0 ? o->format : format_of_name(run->output);
+    int format = o->format >= 0 ? o->format : align_format_of_name(run->output);
     if (format < 0) {
         const char *dot = strrchr(run->output, '.');
         if (dot && (strcmp(dot, ".gz") == 0 || strcmp(dot, ".bz2") == 0 || strcmp(dot, ".xz") == 0))
@@ -48,6 +47,9 @@ int align_fill_job(cli *run, const align_options *o, lw_align_format fallback, l
         format = fallback;
     }
     job->format = (lw_align_format)format;
+    if (o->read_group && (format == LW_FORMAT_PAF || format == LW_FORMAT_TSV))
+        return cli_usage_error(run, "--rg is for SAM, BAM and CRAM; %s has no read groups",
+                               align_format_names[format]);
     int code = CLI_GO_ON;
     if ((format == LW_FORMAT_BAM || format == LW_FORMAT_CRAM) &&
         (code = cli_writes_binary(run, align_format_names[format])) != CLI_GO_ON)

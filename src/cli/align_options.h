@@ -53,6 +53,9 @@ extern const char *const align_mode_names[],
      "never changes the result", CLI_SIZE, &(o).batch, 0, 0, NULL}
 /* clang-format on */
 
+/* The format that the end of a file name stands for; -1: none. */
+int align_format_of_name(const char *name);
+
 /* Fills the job from the options and what cli_begin() read. CLI_GO_ON, or CLI_USAGE when the format can be
  * told neither from --format nor from the output's name, or would put binary data on a terminal. */
 int align_fill_job(cli *run, const align_options *o, lw_align_format fallback, lw_align_job *job);

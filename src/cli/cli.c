@@ -284,8 +284,12 @@ static lw_status set_value(const cli_option *row, const char *text, lw_error *er
     case CLI_DOUBLE:
         status = lw_parse_double(text, what, row->low, row->high, row->value, err);
         break;
-    case CLI_SIZE:
-        status = lw_parse_size(text, what, row->value, err);
+    case CLI_SIZE: /* 0 stands for "not given" */
+        status = lw_parse_size(text, what, &number, err);
+        if (status == LW_OK && number == 0)
+            status = lw_fail(err, LW_E_ARG, "%s: 0 is too little", what);
+        if (status == LW_OK)
+            *(int64_t *)row->value = number;
         break;
     case CLI_CHOICE:
         status = parse_choice(row, what, text, err);
@@ -326,11 +330,18 @@ static int unknown_option(cli *run, const option_table *table, const char *word)
     return cli_usage_error(run, "unknown option '--%s'", name);
 }
 
+/* Of two files for one purpose the first would be ignored in silence. */
+static bool names_one_file(const cli_option *row)
+{
+    return row->kind == CLI_TEXT && row->argument && strcmp(row->argument, "FILE") == 0;
+}
+
 /* Reads all options; CLI_GO_ON or the exit code. The inputs are then argv[optind ..]. */
 static int parse(cli *run, int argc, char **argv, const option_table *table)
 {
     struct option longs[MAX_ROWS + 1];
     char letters[2 * MAX_ROWS + 2] = ":";
+    bool given[MAX_ROWS] = {false};
     int n_longs = 0, n_letters = 1;
     for (int i = 0; i < table->n; i++) {
         const cli_option *row = &table->row[i];
@@ -364,6 +375,11 @@ static int parse(cli *run, int argc, char **argv, const option_table *table)
             return unknown_option(run, table, argv[optind - 1]);
         default:
             row = row_of(table, value);
+            if (given[row - table->row] && names_one_file(row)) {
+                label(what, sizeof what, row);
+                return cli_usage_error(run, "%s is given twice; it takes one file", what);
+            }
+            given[row - table->row] = true;
             if (set_value(row, optarg, &err) != LW_OK)
                 return cli_usage_error(run, "%s", err.message);
         }
@@ -384,7 +400,9 @@ static int parse_devices(cli *run, const char *text)
                 return cli_usage_error(run, "--device: %d stands twice in '%s'", (int)value[i], text);
         run->devices[i] = (int)value[i];
     }
-    return CLI_GO_ON;
+    if (strcmp(run->backend, "auto") == 0)
+        run->backend = "cuda"; /* a named device is a wish for CUDA, never the CPU in silence */
+    return cli_about_gpus(run, "--device");
 }
 
 void cli_print_backends(int (*list)(int device, lw_backend_info *out, int capacity), int device)
@@ -501,6 +519,13 @@ int cli_also_writes(cli *run, const char *path, const char *const *reads, int n)
                                path);
     if (cli_same_output(run->output, path))
         return cli_usage_error(run, "%s cannot be two outputs", path);
+    return CLI_GO_ON;
+}
+
+int cli_about_gpus(cli *run, const char *option)
+{
+    if (strcmp(run->backend, "scalar") == 0 || strcmp(run->backend, "cpu") == 0)
+        return cli_usage_error(run, "%s has no meaning with --backend %s", option, run->backend);
     return CLI_GO_ON;
 }
 

@@ -33,12 +33,12 @@ enum { CLI_MAX_DEVICES = 16, CLI_MAX_LIST = 16, CLI_MAX_TEXTS = 64 };
 typedef enum cli_kind {
     CLI_FLAG,   /* bool *: set to true */
     CLI_COUNT,  /* int *: one more each time */
-    CLI_TEXT,   /* const char ** */
+    CLI_TEXT,   /* const char **; a second FILE is an error, of other texts the last one counts */
     CLI_TEXTS,  /* cli_texts *: one more each time, at most CLI_MAX_TEXTS */
     CLI_INT,    /* int *, within low .. high */
     CLI_INT64,  /* int64_t *, within low .. high */
     CLI_DOUBLE, /* double *, within low .. high */
-    CLI_SIZE,   /* int64_t *: bytes, with K, M, G or T */
+    CLI_SIZE,   /* int64_t *: bytes from 1 on, with K, M, G or T */
     CLI_CHOICE, /* int *: index into choices */
     CLI_LIST,   /* cli_list *: 1 to CLI_MAX_LIST comma-separated integers within low .. high */
     CLI_HEADING /* no option: `help` is a heading in the list of options */
@@ -125,6 +125,9 @@ int cli_also_writes(cli *run, const char *path, const char *const *reads, int n)
 
 /* Whether both names lead to one output, which need not exist yet: y.npy and ./y.npy. */
 bool cli_same_output(const char *a, const char *b);
+
+/* CLI_GO_ON, or the exit code where `option`, which is about GPUs, stands beside --backend scalar or cpu. */
+int cli_about_gpus(cli *run, const char *option);
 
 /* CLI_GO_ON, or the exit code where a binary format would go to a terminal. */
 int cli_writes_binary(cli *run, const char *format);

@@ -31,7 +31,7 @@ int cmd_align(int argc, char **argv)
     align_options o = align_options_unset;
     const char *mates = NULL;
     bool interleaved = false;
-    cli_list insert = {.n = 2, .value = {0, 1000}};
+    cli_list insert = {.n = 0};
     int secondary = 0;
     const cli_option rows[] = {
         {0, NULL, NULL, "Reads in pairs", CLI_HEADING, NULL, 0, 0, NULL},
@@ -62,8 +62,10 @@ int cmd_align(int argc, char **argv)
         return code;
     if (mates && (code = cli_also_reads(&run, mates)) != CLI_GO_ON)
         return code;
-    if (insert.n != 2)
+    if (insert.n > 0 && insert.n != 2)
         return cli_usage_error(&run, "--insert takes two numbers, LOW,HIGH");
+    if (insert.n > 0 && !mates && !interleaved)
+        return cli_usage_error(&run, "--insert is for pairs: -2 or -p says where they are");
     lw_align_job job;
     code = align_fill_job(&run, &o, LW_FORMAT_SAM, &job);
     if (code != CLI_GO_ON)
@@ -73,8 +75,10 @@ int cmd_align(int argc, char **argv)
     job.n_reads = run.n_inputs - 1;
     job.mates = mates;
     job.interleaved = interleaved;
-    job.insert_low = (int)insert.value[0];
-    job.insert_high = (int)insert.value[1];
+    if (insert.n > 0) {
+        job.insert_low = (int)insert.value[0];
+        job.insert_high = (int)insert.value[1];
+    }
     job.secondary = secondary;
     lw_error err = {0};
     lw_align_summary summary = {0};

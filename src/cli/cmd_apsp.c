@@ -31,11 +31,13 @@ static const char *const output_formats[] = {"npy", "tsv", "long", "phylip", NUL
 static const char *const dtypes[] = {"int32", "int64", "float32", "float64", NULL};
 static const char *const transforms[] = {"none", "reciprocal", "minuslog", "1000-x", NULL};
 
+enum { CHECKPOINT_SECONDS = 60 };
+
 typedef struct options {
     int input_format, output_format, dtype, transform;
     bool directed, undirected, components, next, stats, force;
     const char *from, *to, *weight, *query, *sets, *checkpoint;
-    double checkpoint_every;
+    double checkpoint_every; /* < 0: not given */
     int64_t device_bytes;
 } options;
 
@@ -134,7 +136,8 @@ static lw_status solve(cli *run, const options *o, lw_error *err)
                                 .components = o->components,
                                 .force = o->force,
                                 .checkpoint = o->checkpoint,
-                                .checkpoint_seconds = o->checkpoint_every,
+                                .checkpoint_seconds =
+                                    o->checkpoint_every < 0 ? CHECKPOINT_SECONDS : o->checkpoint_every,
                                 .host = &run->host};
     lw_graph *graph = NULL;
     lw_paths paths = {0};
@@ -155,9 +158,36 @@ end:
     return status;
 }
 
+/* CLI_GO_ON, or the exit code where options contradict each other or could have no effect. */
+static int check_options(cli *run, const options *o)
+{
+    bool table = o->query || o->stats || o->sets;
+    if (o->directed && o->undirected)
+        return cli_usage_error(run, "--directed and --undirected exclude each other");
+    if ((o->query != NULL) + o->stats + (o->sets != NULL) > 1)
+        return cli_usage_error(run, "--query, --stats and --sets exclude each other");
+    if (o->next && table)
+        return cli_usage_error(run, "--next goes with a matrix, not with --query, --stats or --sets");
+    if (table && o->output_format >= 0)
+        return cli_usage_error(run,
+                               "--format is that of a matrix: leave it out with --query, --stats or --sets");
+    if (table && output_format(o, run->output) != LW_MATRIX_TSV)
+        return cli_usage_error(run, "--query, --stats and --sets write tables: -o %s names another format",
+                               run->output);
+    if (o->next && (strcmp(run->output, "-") == 0 || output_format(o, run->output) != LW_MATRIX_NPY))
+        return cli_usage_error(run, "--next needs -o FILE.npy, beside which it writes FILE.next.npy");
+    if (o->checkpoint_every >= 0 && !o->checkpoint)
+        return cli_usage_error(run, "--checkpoint-every goes with --checkpoint FILE");
+    if (o->transform != 0 && o->weight && strcmp(o->weight, "none") == 0)
+        return cli_usage_error(run, "--weight none leaves nothing for --transform");
+    if (run->n_devices > 1)
+        return cli_usage_error(run, "apsp works on one device; --device names %d", run->n_devices);
+    return o->device_bytes > 0 ? cli_about_gpus(run, "--gpu-mem") : CLI_GO_ON;
+}
+
 int cmd_apsp(int argc, char **argv)
 {
-    options o = {.output_format = -1, .dtype = LW_PATHS_AUTO, .checkpoint_every = 60};
+    options o = {.output_format = -1, .dtype = LW_PATHS_AUTO, .checkpoint_every = -1};
     const cli_option rows[] = {
         {0, NULL, NULL, "Graph", CLI_HEADING, NULL, 0, 0, NULL},
         {0, "input-format", "NAME", "auto, gr, mtx, edges, gfa or npy (default: by suffix, else by content)",
@@ -206,17 +236,11 @@ int cmd_apsp(int argc, char **argv)
     int code = cli_begin(&run, argc, argv, &spec, rows);
     if (code != CLI_GO_ON)
         return code;
+    if ((code = check_options(&run, &o)) != CLI_GO_ON)
+        return code;
     if ((o.query && (code = cli_also_reads(&run, o.query)) != CLI_GO_ON) ||
         (o.sets && (code = cli_also_reads(&run, o.sets)) != CLI_GO_ON))
         return code;
-    if (o.directed && o.undirected)
-        return cli_usage_error(&run, "--directed and --undirected exclude each other");
-    if ((o.query != NULL) + o.stats + (o.sets != NULL) > 1)
-        return cli_usage_error(&run, "--query, --stats and --sets exclude each other");
-    if (o.next && (o.query || o.stats || o.sets))
-        return cli_usage_error(&run, "--next goes with a matrix, not with --query, --stats or --sets");
-    if (o.next && (strcmp(run.output, "-") == 0 || output_format(&o, run.output) != LW_MATRIX_NPY))
-        return cli_usage_error(&run, "--next needs -o FILE.npy, beside which it writes FILE.next.npy");
     if (!o.query && !o.stats && !o.sets && output_format(&o, run.output) == LW_MATRIX_NPY &&
         (code = cli_writes_binary(&run, "npy")) != CLI_GO_ON)
         return code;

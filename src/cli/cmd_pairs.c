@@ -4,6 +4,8 @@
 #include "cli/commands.h"
 #include "lanewise/align.h"
 
+#include <stdlib.h>
+
 static const cli_spec spec = {
     .name = "pairs",
     .usage = "A B [options]",
@@ -65,9 +67,22 @@ int cmd_pairs(int argc, char **argv)
         o.format = formats[format];
     if (every && format >= 0)
         return cli_usage_error(&run, "--all writes .npy: leave out --format");
-    if (every && (o.min_score != INT32_MIN || o.eqx || o.no_unmapped || o.read_group))
-        return cli_usage_error(
-            &run, "--all writes all scores: leave out --min-score, --eqx, --no-unmapped and --rg");
+    if (every && align_format_of_name(run.output) >= 0)
+        return cli_usage_error(&run, "--all writes .npy: -o %s names another format", run.output);
+    if (every && (o.min_score != INT32_MIN || o.eqx || o.no_unmapped || o.read_group || scores_only))
+        return cli_usage_error(&run,
+                               "--all writes all scores, and nothing else: leave out --min-score, --eqx, "
+                               "--no-unmapped, --rg and --scores-only");
+    if (scores_only && o.eqx)
+        return cli_usage_error(&run, "--scores-only writes no CIGARs: leave out --eqx");
+    if (preset == LW_PRESET_EDIT && o.min_score != INT32_MIN)
+        return cli_usage_error(&run, "--preset edit gives distances, not scores: leave out --min-score");
+    if (units[preset] == 0.5 && o.min_score != INT32_MIN && o.min_score != 0) {
+        if (abs(o.min_score) > INT32_MAX / 2)
+            return cli_usage_error(&run, "--min-score: %d is outside %d to %d", o.min_score, -INT32_MAX / 2,
+                                   INT32_MAX / 2);
+        o.min_score *= 2; /* it is given in EMBOSS's units, and the scores of these presets count halves */
+    }
     if (preset != LW_PRESET_NONE && o.mode >= 0)
         return cli_usage_error(&run, "--preset gives the mode: leave out --mode");
     if (every && (code = cli_writes_binary(&run, "npy")) != CLI_GO_ON)

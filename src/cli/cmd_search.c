@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/fail.h"
 #include "lanewise/search.h"
 
 static const cli_spec spec = {
@@ -52,9 +53,11 @@ static void say_summary(const cli *run, const lw_search_summary *s, const lw_dat
 
 int cmd_search(int argc, char **argv)
 {
-    lw_search_options o;
-    lw_search_defaults(&o);
-    int type = 0, strand = 0, format = 0;
+    lw_search_options defaults, o;
+    lw_search_defaults(&defaults);
+    o = defaults;
+    int type = 0, strand = -1, format = 0;
+    o.evalue = -1; /* not given */
     const cli_option rows[] = {
         {0, NULL, NULL, "Scores", CLI_HEADING, NULL, 0, 0, NULL},
         {0, "type", "TYPE", "auto (default), dna or protein", CLI_CHOICE, &type, 0, 0, types},
@@ -99,8 +102,14 @@ int cmd_search(int argc, char **argv)
         return cli_usage_error(&run, "search works on one device; --device names %d", run.n_devices);
     if (o.filter_score > 0 && !o.filter)
         return cli_usage_error(&run, "--filter-score goes with --gapless-filter");
+    if (o.no_evalue && o.evalue > 0)
+        return cli_usage_error(&run, "--evalue and --no-evalue exclude each other");
+    if (o.device_bytes > 0 && (code = cli_about_gpus(&run, "--gpu-mem")) != CLI_GO_ON)
+        return code;
+    if (o.evalue < 0)
+        o.evalue = defaults.evalue;
     o.letters = (lw_letters)type;
-    o.strands = strand == 0 ? LW_BOTH_STRANDS : LW_FORWARD;
+    o.strands = strand <= 0 ? LW_BOTH_STRANDS : LW_FORWARD;
     o.format = (lw_search_format)format;
     o.backend = run.backend;
     o.device = run.n_devices ? run.devices[0] : 0;
@@ -114,6 +123,8 @@ int cmd_search(int argc, char **argv)
     lw_status status =
         lw_database_open(&db, run.inputs[run.n_inputs - 1], o.letters, o.threads, &run.host, &err);
     double open_seconds = progress_now() - started;
+    if (status == LW_OK && strand >= 0 && lw_database_type(db) == LW_PROTEIN)
+        status = lw_fail(&err, LW_E_ARG, "protein has no reverse strand: leave out --strand");
     if (status == LW_OK)
         status = lw_search(db, run.inputs, run.n_inputs - 1, run.output, &o, run.temporaries, &summary,
                            &run.host, &err);

@@ -60,6 +60,12 @@ const char *lw_weight_parse(const char *text, lw_weight *out)
     return NULL;
 }
 
+lw_status lw_graph_no_weights(const char *name, lw_error *err)
+{
+    return lw_fail(err, LW_E_ARG, "%s: the edges have no weights (each counts 1): leave out --transform",
+                   name);
+}
+
 const char *lw_weight_transform(lw_weight *w, lw_transform transform)
 {
     switch (transform) {

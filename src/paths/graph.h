@@ -54,6 +54,8 @@ typedef struct lw_weight {
 const char *lw_weight_parse(const char *text, lw_weight *out);
 /* NULL, or what is wrong. */
 const char *lw_weight_transform(lw_weight *weight, lw_transform transform);
+/* LW_E_ARG for a transform of weights that the file does not have. */
+lw_status lw_graph_no_weights(const char *name, lw_error *err);
 lw_weight lw_weight_real(double value); /* whole where it can be */
 lw_weight lw_weight_whole(int64_t value);
 

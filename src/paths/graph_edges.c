@@ -144,6 +144,8 @@ static lw_status choose_columns(table *t, const row *first, int64_t first_number
     }
     if (t->n_columns < 2)
         return lw_lines_bad(t->lines, first->field[0], err, "an edge needs two vertices");
+    if (t->weight < 0 && o->transform != LW_TRANSFORM_NONE)
+        return lw_graph_no_weights(t->lines->name, err);
     if (*skip)
         return LW_OK;
     if (t->weight >= 0) {

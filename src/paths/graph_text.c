@@ -125,6 +125,8 @@ lw_status lw_graph_read_mtx(lw_graph **out, lw_lines *lines, const lw_graph_opti
     bool pattern = strcasecmp(field, "pattern") == 0, whole = strcasecmp(field, "integer") == 0;
     if (!pattern && !whole && strcasecmp(field, "real") != 0)
         return lw_lines_bad(lines, field, err, "the field must be integer, real or pattern");
+    if (pattern && options->transform != LW_TRANSFORM_NONE)
+        return lw_graph_no_weights(lines->name, err);
     bool symmetric = strcasecmp(symmetry, "symmetric") == 0;
     if (!symmetric && strcasecmp(symmetry, "general") != 0)
         return lw_lines_bad(lines, symmetry, err, "the symmetry must be general or symmetric");
