@@ -67,12 +67,12 @@ lw_status lw_scoring_matrix(lw_scoring *out, const char *name_or_file, lw_alphab
  * gaps by a flatter price, as minimap2's -O 4,24 -E 2,1. LW_E_ARG. */
 lw_status lw_scoring_two_piece(lw_scoring *scoring, int gap_open, int gap_extend, lw_error *err);
 
-/* What a gap of k >= 1 letters costs. */
+/* What a gap of k >= 1 letters costs; the dearer piece of two may exceed 32 bits. */
 static inline int32_t lw_gap_cost(const lw_scoring *scoring, int32_t k)
 {
-    int32_t first = scoring->gap_open + k * scoring->gap_extend;
-    int32_t second = scoring->gap_open2 + k * scoring->gap_extend2;
-    return scoring->two_piece && second < first ? second : first;
+    const int64_t first = scoring->gap_open + (int64_t)k * scoring->gap_extend;
+    const int64_t second = scoring->gap_open2 + (int64_t)k * scoring->gap_extend2;
+    return (int32_t)(scoring->two_piece && second < first ? second : first);
 }
 
 /* n sequences of codes, back to back in any order. Borrowed. Every len[i] >= 0; codes < n_letters. */

@@ -12,7 +12,6 @@
 #include "align/align_cpu_kernels.h"
 #include "align/align_cpu_tuning.h"
 #include "align/align_order.h"
-#include "align/align_plain.h"
 #include "align/align_select.h"
 #include "common/cpu.h"
 #include "common/fail.h"
@@ -44,7 +43,8 @@ static lw_status need(buffer *b, size_t size, lw_error *err)
 /* How scores are held in unsigned lanes. */
 typedef struct range {
     int width; /* 0, 1, 2: 8, 16, 32 bits */
-    uint32_t zero, open_extend, extend;
+    uint32_t zero;
+    lw_cpu_gaps gaps;
     int32_t lowest; /* matrix entries below count as this */
 } range;
 
@@ -63,29 +63,37 @@ static int64_t at_most(int64_t x, int64_t bound)
  *
  * Otherwise H(i,j) is at least the cost of deleting and inserting everything, open + i * extend in
  * semiglobal and twice open + (i + j) * extend in global mode, and one more penalty or entry may be
- * subtracted before a maximum is taken. */
+ * subtracted before a maximum is taken.
+ *
+ * With two-piece gaps all of this holds for the D and I of either piece: each lies between some H and S. A
+ * piece whose penalties are cut off never gives a score above 0. A gap costs the less of two prices, so the
+ * price of everything by the cheaper piece bounds H, while the penalty subtracted last may be that of either.
+ */
 static range make_range(const lw_scoring *sc, lw_mode mode, int64_t rows, int64_t columns, int64_t pairs)
 {
-    int64_t open_extend = (int64_t)sc->gap_open + sc->gap_extend, extend = sc->gap_extend;
-    int64_t highest = sc->max_score > 0 ? pairs * sc->max_score : 0, zero;
-    int64_t lowest = sc->min_score < 0 ? -(int64_t)sc->min_score : 0;
-    if (mode == LW_LOCAL) {
-        open_extend = at_most(open_extend, highest);
-        extend = at_most(extend, highest);
+    range r = {.gaps = {.pieces = sc->two_piece ? 2 : 1,
+                        .border_open = {sc->gap_open, sc->gap_open2},
+                        .border_extend = {sc->gap_extend, sc->gap_extend2}}};
+    const int64_t highest = sc->max_score > 0 ? pairs * sc->max_score : 0;
+    int64_t lowest = sc->min_score < 0 ? -(int64_t)sc->min_score : 0, everything = INT64_MAX;
+    if (mode == LW_LOCAL)
         lowest = at_most(lowest, highest);
-        zero = open_extend > lowest ? open_extend : lowest;
-    } else {
-        zero = open_extend > lowest ? open_extend : lowest;
-        zero += mode == LW_GLOBAL ? 2 * (int64_t)sc->gap_open + (rows + columns) * extend
-                                  : sc->gap_open + rows * extend;
-        zero += 1;
+    int64_t zero = lowest;
+    for (int p = 0; p < r.gaps.pieces; p++) {
+        const int64_t open = r.gaps.border_open[p], extend = r.gaps.border_extend[p],
+                      most = mode == LW_LOCAL ? highest : INT64_MAX;
+        r.gaps.open_extend[p] = (uint32_t)at_most(open + extend, most);
+        r.gaps.extend[p] = (uint32_t)at_most(extend, most);
+        zero = r.gaps.open_extend[p] > zero ? r.gaps.open_extend[p] : zero;
+        everything = at_most(mode == LW_GLOBAL ? 2 * open + (rows + columns) * extend : open + rows * extend,
+                             everything);
     }
-    int width = zero + highest < 1 << 8 ? 0 : zero + highest < 1 << 16 ? 1 : 2;
-    return (range){.width = width,
-                   .zero = (uint32_t)zero,
-                   .open_extend = (uint32_t)open_extend,
-                   .extend = (uint32_t)extend,
-                   .lowest = (int32_t)-lowest};
+    if (mode != LW_LOCAL)
+        zero += everything + 1;
+    r.width = zero + highest < 1 << 8 ? 0 : zero + highest < 1 << 16 ? 1 : 2;
+    r.zero = (uint32_t)zero;
+    r.lowest = (int32_t)-lowest;
+    return r;
 }
 
 /* ---- context ---------------------------------------------------------------------------------------------
@@ -305,6 +313,17 @@ static range plan_range(const cpu *c, const item *items, int n, bool wave, int32
     return r;
 }
 
+/* Vectors of a job's state, and of directions that a step leaves. */
+static size_t state_vectors(const lw_cpu_pairs_job *job)
+{
+    return (size_t)(1 + job->gaps.pieces) * (size_t)job->rows + 2 + (size_t)job->gaps.pieces;
+}
+
+static size_t direction_vectors(const lw_cpu_pairs_job *job, int width)
+{
+    return ((size_t)job->rows * (size_t)job->gaps.pieces) >> (width + 1);
+}
+
 /* Fills e->narrow and says whether profiles of all queries are worth their memory. */
 static bool takes_profiles(const cpu *c, engine *e, int64_t profile_bytes)
 {
@@ -364,10 +383,7 @@ static lw_status engine_load(const cpu *c, engine *e, const item *items, int n, 
                               .wave = wave,
                               .rows = rows,
                               .zero = e->range.zero,
-                              .open_extend = e->range.open_extend,
-                              .extend = e->range.extend,
-                              .border_open = sc->gap_open,
-                              .border_extend = sc->gap_extend,
+                              .gaps = e->range.gaps,
                               .matrix = c->small_alphabet ? NULL : e->matrix};
     if (job->matrix)
         for (int k = 0; k < LW_MAX_LETTERS * LW_MAX_LETTERS; k++)
@@ -392,7 +408,7 @@ static lw_status engine_load(const cpu *c, engine *e, const item *items, int n, 
     else
         LW_TRY(need(&e->query, (size_t)rows * row_bytes, err));
     LW_TRY(need(&e->may_end, (size_t)rows * (size_t)vector, err));
-    LW_TRY(need(&e->state, (2 * (size_t)rows + 3) * (size_t)vector, err));
+    LW_TRY(need(&e->state, state_vectors(job) * (size_t)vector, err));
     LW_TRY(need(&e->target, (size_t)LW_CPU_STEPS * row_bytes, err));
     LW_TRY(need(&e->best, 2 * (size_t)LW_CPU_STEPS * (size_t)vector, err));
     if (job->matrix)
@@ -461,7 +477,7 @@ static void engine_run(const cpu *c, engine *e, int64_t first, int64_t last, boo
         e->job.best = look ? e->best.p : NULL;
         e->job.best_row = look ? e->best.p + LW_CPU_STEPS * vector : NULL;
         e->job.directions =
-            directions ? e->directions.p + (size_t)(t - first) * (size_t)(e->job.rows >> (width + 1)) * vector
+            directions ? e->directions.p + (size_t)(t - first) * direction_vectors(&e->job, width) * vector
                        : NULL;
         c->kernels->pairs[width](&e->job, t, to);
         if (look)
@@ -558,7 +574,11 @@ typedef struct ends_call {
 
 static int64_t gap_score(const lw_scoring *sc, int64_t letters)
 {
-    return letters ? -(sc->gap_open + letters * sc->gap_extend) : 0;
+    if (letters == 0)
+        return 0;
+    const int64_t first = sc->gap_open + letters * sc->gap_extend,
+                  second = sc->gap_open2 + letters * sc->gap_extend2;
+    return -(sc->two_piece && second < first ? second : first);
 }
 
 static void keep_better_end(const lw_align_setup *setup, lw_hit *hit, int32_t i, int64_t score, int64_t tend,
@@ -662,8 +682,6 @@ static lw_status cpu_pair_ends(void *context, const lw_seqs *queries, const lw_s
                                lw_error *err)
 {
     cpu *c = context;
-    if (c->setup.scoring->two_piece)
-        return lw_plain_pair_ends(&c->setup, queries, targets, hits, err);
     int64_t n = queries->n;
     if (n == 0)
         return LW_OK;
@@ -704,6 +722,7 @@ typedef struct walk {
     int64_t i, j;  /* letters left on either side */
     int64_t value; /* of H, or of the gap the walk is in */
     enum { IN_H, IN_DELETION, IN_INSERTION } state;
+    int piece; /* of the gap */
     uint32_t op, run;
     int64_t first; /* of this path in cigars */
     lw_cigars *cigars;
@@ -729,12 +748,22 @@ static lw_status push_op(walk *k, uint32_t op, lw_error *err)
     return LW_OK;
 }
 
+static int64_t extend_of(const walk *k)
+{
+    return k->piece ? k->sc->gap_extend2 : k->sc->gap_extend;
+}
+
+static int64_t open_extend_of(const walk *k)
+{
+    return (k->piece ? k->sc->gap_open2 : k->sc->gap_open) + extend_of(k);
+}
+
 /* The end of the walk: a border or, in local mode, a zero inside. What is left of the score must be H there.
  */
 static lw_status walk_border(walk *k, lw_error *err)
 {
     if (k->state != IN_H)
-        k->value += (int64_t)k->sc->gap_open + k->sc->gap_extend;
+        k->value += open_extend_of(k);
     k->state = IN_H;
     int64_t border =
         k->mode == LW_LOCAL || (k->mode == LW_SEMIGLOBAL && k->i == 0) ? 0 : gap_score(k->sc, k->i + k->j);
@@ -756,9 +785,9 @@ static lw_status walk_steps(walk *k, const engine *e, int lane_of_item, int64_t 
 {
     const int width = e->range.width;
     const int64_t rows = e->job.rows;
-    const size_t vector = (size_t)e->lanes << width, cells = (size_t)2 << width,
-                 column = (size_t)rows / cells * vector;
-    const int64_t open_extend = (int64_t)k->sc->gap_open + k->sc->gap_extend;
+    const bool two = e->job.gaps.pieces == 2;
+    const size_t vector = (size_t)e->lanes << width, cell_bits = two ? 8 : 4,
+                 cells = ((size_t)8 << width) / cell_bits, column = (size_t)rows / cells * vector;
     *done = false;
     for (;;) {
         if (k->i == 0 || k->j == 0 || (k->state == IN_H && k->mode == LW_LOCAL && k->value == 0)) {
@@ -775,25 +804,28 @@ static lw_status walk_steps(walk *k, const engine *e, int lane_of_item, int64_t 
             return LW_OK;
         uint32_t lane_bits = get(
             e->directions.p + (size_t)(step - first) * column + (size_t)row / cells * vector, width, lane);
-        uint32_t d = lane_bits >> 4 * ((size_t)row % cells);
+        uint32_t d = lane_bits >> cell_bits * ((size_t)row % cells);
         /* In a gap, the cell just reached says whether the gap goes on through it. */
-        if (k->state == IN_DELETION && (d & LW_CPU_DELETION_EXTENDS)) {
-            k->value += k->sc->gap_extend;
+        const uint32_t extends = k->piece ? d >> LW_CPU_SECOND_PIECE : d;
+        if (k->state == IN_DELETION && (extends & LW_CPU_DELETION_EXTENDS)) {
+            k->value += extend_of(k);
             LW_TRY(push_op(k, OP_DELETION, err));
             k->j--;
-        } else if (k->state == IN_INSERTION && (d & LW_CPU_INSERTION_EXTENDS)) {
-            k->value += k->sc->gap_extend;
+        } else if (k->state == IN_INSERTION && (extends & LW_CPU_INSERTION_EXTENDS)) {
+            k->value += extend_of(k);
             LW_TRY(push_op(k, OP_INSERTION, err));
             k->i--;
         } else if (k->state != IN_H) {
-            k->value += open_extend;
+            k->value += open_extend_of(k);
             k->state = IN_H;
         } else if (d & LW_CPU_DIAGONAL) {
             k->value -= k->sc->score[k->query[k->i - 1] * LW_MAX_LETTERS + k->target[k->j - 1]];
             LW_TRY(push_op(k, OP_MATCH, err));
             k->i--, k->j--;
         } else {
-            k->state = d & LW_CPU_DELETION ? IN_DELETION : IN_INSERTION;
+            const bool deletion = d & (two ? LW_CPU_DELETION | LW_CPU_SECOND_DELETION : LW_CPU_DELETION);
+            k->state = deletion ? IN_DELETION : IN_INSERTION;
+            k->piece = two && !(d & (deletion ? LW_CPU_DELETION : LW_CPU_INSERTION));
             LW_TRY(push_op(k, k->state == IN_DELETION ? OP_DELETION : OP_INSERTION, err));
             if (k->state == IN_DELETION)
                 k->j--;
@@ -841,13 +873,11 @@ static bool trace_diagonal(const walk *k, int32_t m, int32_t n, int32_t score, i
  * most it can score itself. -1: no bound. */
 static int64_t span_of(const cpu *c, const uint8_t *query, int64_t m, int64_t score)
 {
-    const lw_scoring *sc = c->setup.scoring;
-    if (sc->gap_extend == 0)
-        return -1;
-    int64_t room = -score - sc->gap_open;
+    int64_t price = -score;
     for (int64_t i = 0; i < m; i++)
-        room += c->row_best[query[i]];
-    return m + (room > 0 ? room / sc->gap_extend : 0);
+        price += c->row_best[query[i]];
+    const int64_t letters = lw_gap_letters(c->setup.scoring, price);
+    return letters < 0 ? -1 : m + letters;
 }
 
 typedef struct trace_call {
@@ -877,10 +907,10 @@ static lw_status trace_batch(const cpu *c, worker *w, const item *items, int n, 
 {
     engine *e = &w->engine;
     LW_TRY(engine_load(c, e, items, n, false, err));
-    LW_TRY(need(&e->directions,
-                (size_t)e->steps * (size_t)(e->job.rows >> (e->range.width + 1)) *
-                    (size_t)c->kernels->vector_bytes,
-                err));
+    LW_TRY(
+        need(&e->directions,
+             (size_t)e->steps * direction_vectors(&e->job, e->range.width) * (size_t)c->kernels->vector_bytes,
+             err));
     engine_run(c, e, 0, e->steps, true, NULL, NULL);
     for (int x = 0; x < n; x++) {
         const lw_trace_task *task = &call->tasks[items[x].tag];
@@ -897,9 +927,8 @@ static lw_status trace_batch(const cpu *c, worker *w, const item *items, int n, 
 static lw_status trace_steps(const cpu *c, engine *e, walk *k, int64_t first, int64_t last, bool *done,
                              lw_error *err)
 {
-    const size_t vector = (size_t)c->kernels->vector_bytes,
-                 state_bytes = (2 * (size_t)e->job.rows + 3) * vector,
-                 step_bytes = (size_t)(e->job.rows >> (e->range.width + 1)) * vector;
+    const size_t vector = (size_t)c->kernels->vector_bytes, state_bytes = state_vectors(&e->job) * vector,
+                 step_bytes = direction_vectors(&e->job, e->range.width) * vector;
     int64_t room = (int64_t)(LW_CPU_TRACE_BYTES / step_bytes);
     room = room < 1 ? 1 : room;
     if (last - first <= room) {
@@ -1010,9 +1039,6 @@ static lw_status cpu_trace(void *context, const lw_seqs *queries, const lw_seqs 
                            const lw_trace_task *tasks, lw_path *paths, lw_cigars *cigars, lw_error *err)
 {
     cpu *c = context;
-    if (c->setup.scoring->two_piece)
-        return lw_plain_trace(&c->setup, queries, targets ? targets : c->setup.refs, n, tasks, paths, cigars,
-                              err);
     if (n == 0)
         return LW_OK;
     int64_t longest = 0;
@@ -1088,7 +1114,10 @@ static range group_range(const cpu *c, int32_t longest)
 static int64_t idle_of(const lw_scoring *sc, range r)
 {
     int64_t max_score = sc->max_score > 0 ? sc->max_score : 0;
-    return at_most(r.open_extend, ((int64_t)1 << ((8 << r.width) - 1)) - 1 - max_score);
+    int64_t least = r.gaps.open_extend[0];
+    if (r.gaps.pieces == 2)
+        least = at_most(r.gaps.open_extend[1], least);
+    return at_most(least, ((int64_t)1 << ((8 << r.width) - 1)) - 1 - max_score);
 }
 
 /* The largest power of two that is at most idle + 1. */
@@ -1167,13 +1196,13 @@ static lw_status score_group(cpu *c, worker *k, placing *reads, int64_t n, int32
     const lw_scoring *sc = setup->scoring;
     const lw_seqs *refs = setup->refs;
     const size_t vector = (size_t)c->kernels->vector_bytes;
-    const size_t row_bytes = (size_t)rows * vector;
+    const size_t row_bytes = (size_t)rows * vector, pieces = (size_t)r.gaps.pieces;
     const int64_t idle = idle_of(sc, r);
     LW_TRY(need(&k->profile, (size_t)sc->n_letters * row_bytes, err));
     LW_TRY(need(&k->h, row_bytes, err));
-    LW_TRY(need(&k->d, row_bytes, err));
+    LW_TRY(need(&k->d, pieces * row_bytes, err));
     LW_TRY(need(&k->border, row_bytes, err));
-    LW_TRY(need(&k->top, 2 * (LW_CPU_CHUNK + 1) * vector, err));
+    LW_TRY(need(&k->top, (1 + pieces) * (LW_CPU_CHUNK + 1) * vector, err));
     /* tiles of equal height, so that no short one is left over */
     int32_t tiles = (rows + LW_CPU_TILE_ROWS - 1) / LW_CPU_TILE_ROWS, tile = (rows + tiles - 1) / tiles;
     LW_TRY(need(&k->active, 2 * (size_t)tiles * sizeof(int32_t), err));
@@ -1224,7 +1253,8 @@ static lw_status score_group(cpu *c, worker *k, placing *reads, int64_t n, int32
             continue;
         uint8_t *first = maxima + (size_t)c->map.first_block[t] * vector;
         memcpy(k->h.p, k->border.p, row_bytes);
-        memcpy(k->d.p, k->border.p, row_bytes);
+        for (size_t p = 0; p < pieces; p++)
+            memcpy(k->d.p + p * row_bytes, k->border.p, row_bytes);
         lw_cpu_score_job job = {.mode = setup->mode,
                                 .rows = rows,
                                 .tile_rows = tile,
@@ -1234,13 +1264,10 @@ static lw_status score_group(cpu *c, worker *k, placing *reads, int64_t n, int32
                                 .h = k->h.p,
                                 .d = k->d.p,
                                 .zero = r.zero,
-                                .open_extend = r.open_extend,
-                                .extend = r.extend,
+                                .gaps = r.gaps,
                                 .idle = (uint32_t)idle,
                                 .level = (uint32_t)level_of(idle),
                                 .loose = loose,
-                                .border_open = sc->gap_open,
-                                .border_extend = sc->gap_extend,
                                 .block_shift = c->map.shift,
                                 .maxima = first,
                                 .top_h = k->top.p,
@@ -1492,8 +1519,6 @@ static lw_status key_task(void *arg, int64_t t, int w, lw_error *err)
 static lw_status cpu_place(void *context, const lw_seqs *reads, lw_placements *out, lw_error *err)
 {
     cpu *c = context;
-    if (c->setup.scoring->two_piece)
-        return lw_plain_place(&c->setup, reads, out, err);
     const lw_align_setup *setup = &c->setup;
     sized *sizes = malloc(((size_t)reads->n + 1) * sizeof *sizes);
     int64_t *order = malloc(((size_t)reads->n + 1) * sizeof *order);

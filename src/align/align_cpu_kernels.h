@@ -8,7 +8,8 @@
  *   I(i+1,j) = max(I(i,j) - extend, H(i,j))      likewise
  *   H(i,j)   = max(H(i-1,j-1) + score, max(D, I) - (open + extend)), and at least zero in local mode
  *
- * which needs one subtraction fewer than Gotoh's own and keeps D and I at or above some H. */
+ * which needs one subtraction fewer than Gotoh's own and keeps D and I at or above some H. With two-piece
+ * gaps there are two of D and of I, each with penalties of its own, and H takes the best of all four. */
 #ifndef LW_ALIGN_CPU_KERNELS_H
 #define LW_ALIGN_CPU_KERNELS_H
 
@@ -24,6 +25,24 @@ enum {
     LW_CPU_ROW_ROUND = 8, /* rows of a pairs job are a multiple of this */
 };
 
+/* Gap penalties as a kernel subtracts them, cut off where the range allows it, and as borders cost: not cut
+ * off. With two pieces a gap costs the less of two prices. */
+typedef struct lw_cpu_gaps {
+    int pieces; /* 1 or 2 */
+    uint32_t open_extend[2], extend[2];
+    int64_t border_open[2], border_extend[2];
+} lw_cpu_gaps;
+
+/* What a gap of n letters along a border costs. */
+static inline int64_t lw_cpu_border_cost(const lw_cpu_gaps *gaps, int64_t n)
+{
+    if (n == 0)
+        return 0;
+    const int64_t first = gaps->border_open[0] + n * gaps->border_extend[0],
+                  second = gaps->border_open[1] + n * gaps->border_extend[1];
+    return gaps->pieces == 2 && second < first ? second : first;
+}
+
 /* Scores of a group of queries, one per lane, against one reference. */
 typedef struct lw_cpu_score_job {
     lw_mode mode;
@@ -31,18 +50,18 @@ typedef struct lw_cpu_score_job {
     const uint8_t *profile;  /* [letter][row] vectors: the score of each lane's letter, modulo 2^N */
     const uint8_t *codes;    /* the reference */
     int64_t columns;         /* >= 1 */
-    uint8_t *h, *d; /* [row] vectors: H and D at the left border, left at the last column; in local mode d is
-                       zero everywhere and h is the kernel's own */
-    uint32_t zero, open_extend, extend;
-    /* Local: scores up to `idle` need no gaps (idle <= open_extend, and idle + max_score < 2^(N-1)); `level`
+    uint8_t *h, *d; /* [row], [piece][row] vectors: H and D at the left border, left at the last column; in
+                       local mode d is zero everywhere and h is the kernel's own */
+    uint32_t zero;
+    lw_cpu_gaps gaps;
+    /* Local: scores up to `idle` need no gaps (idle <= each open_extend, idle + max_score < 2^(N-1)); `level`
      * is the largest power of two <= idle + 1. Loose: maxima below level are reported as level - 1, which
      * costs less; all others are exact. */
     uint32_t idle, level;
     bool loose;
-    int64_t border_open, border_extend; /* global: H(0,j) = zero - border_open - j * border_extend */
-    int block_shift;                    /* a block is 1 << block_shift columns, at least LW_CPU_COLUMNS */
+    int block_shift;        /* a block is 1 << block_shift columns, at least LW_CPU_COLUMNS */
     uint8_t *maxima;        /* a vector per block: highest H that may end an alignment (not global) */
-    uint8_t *top_h, *top_i; /* scratch of LW_CPU_CHUNK + 1 vectors each */
+    uint8_t *top_h, *top_i; /* scratch of LW_CPU_CHUNK + 1 vectors; of as many for each piece */
     int32_t *active;        /* scratch of 2 numbers per row tile */
 } lw_cpu_score_job;
 
@@ -57,8 +76,19 @@ typedef struct lw_cpu_profile_job {
     uint8_t *profile; /* [letter][row] vectors */
 } lw_cpu_profile_job;
 
-/* Direction bits of a cell. The extension bits belong to the gap that leaves the cell. */
-enum { LW_CPU_DIAGONAL = 1, LW_CPU_DELETION = 2, LW_CPU_DELETION_EXTENDS = 4, LW_CPU_INSERTION_EXTENDS = 8 };
+/* Direction bits of a cell: four, and four more with two-piece gaps. H has the first source of diagonal,
+ * deletion, deletion by the second piece, insertion (its bit is there only where there is another to tell it
+ * from), insertion by the second piece. The extension bits belong to the gap that leaves the cell; those of
+ * the second piece are LW_CPU_SECOND_PIECE bits higher. */
+enum {
+    LW_CPU_DIAGONAL = 1,
+    LW_CPU_DELETION = 2,
+    LW_CPU_DELETION_EXTENDS = 4,
+    LW_CPU_INSERTION_EXTENDS = 8,
+    LW_CPU_INSERTION = 16,
+    LW_CPU_SECOND_DELETION = 32,
+    LW_CPU_SECOND_PIECE = 4
+};
 
 /* Pairs of sequences. Batch form: lane l is a pair of its own and step t is its target column t. Wave form:
  * the lanes are consecutive bands of `rows` letters of one query, and lane l works at step t on column
@@ -67,8 +97,8 @@ typedef struct lw_cpu_pairs_job {
     lw_mode mode;
     int wave;
     int32_t rows; /* per lane, a multiple of LW_CPU_ROW_ROUND */
-    uint32_t zero, open_extend, extend;
-    int64_t border_open, border_extend; /* semiglobal, global: cost of a gap along a border */
+    uint32_t zero;
+    lw_cpu_gaps gaps;
     /* Scores: from a table of 4 x 4 letters (query and target hold lookup indices in lanes, see query_index
      * in align_cpu.c); or, where profile is set, from the profiles of the queries (target holds a byte a
      * lane); or, where matrix is set, gathered one by one (query and target hold a byte a lane). */
@@ -81,12 +111,13 @@ typedef struct lw_cpu_pairs_job {
     const uint8_t *query;     /* [row] */
     const uint8_t *target;    /* [step - first step of this call] */
     const uint8_t *may_end;   /* [row] vectors: all ones where an alignment may end */
-    uint8_t *state;           /* [rows] H, [rows] D, then bottom H, bottom I and previous top H */
+    uint8_t *state;           /* [rows] H, [piece][rows] D, bottom H, previous top H, [piece] bottom I */
     uint8_t *gathered;        /* scratch where profile or matrix is set: a vector for each row, and for each
                                  byte of a vector */
     uint8_t *best, *best_row; /* [step - first] vectors: highest H that may end, 0: none, and the first row
                                  in the lane that has it; NULL: not wanted. Rows must fit the lane. */
-    uint8_t *directions;      /* [step - first][row / (N / 4)] vectors of 4 bits a cell; NULL: not wanted */
+    uint8_t *directions;      /* [step - first][row / (N / 4)] vectors of 4 bits a cell; with two pieces of 8,
+                                 and twice as many; NULL: not wanted */
 } lw_cpu_pairs_job;
 
 /* Scores of the letters of a query with every target letter. */

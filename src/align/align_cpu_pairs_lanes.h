@@ -1,32 +1,29 @@
-/* align_cpu_pairs_lanes.h - pairs of sequences: ends, directions and checkpoints, for lanes of LANE_BITS bits.
- * A part of align_cpu_lanes.h. */
+/* align_cpu_pairs_lanes.h - pairs of sequences: ends, directions and checkpoints, for lanes of LANE_BITS
+ * bits. A part of align_cpu_lanes.h. */
 
 /* H on the left border, just above row `row` (row 0 is the corner). */
 static uint32_t K(left_border)(const lw_cpu_pairs_job *job, int64_t row)
 {
-    if (job->mode == LW_LOCAL || row == 0)
-        return job->zero;
-    return (uint32_t)(job->zero - (job->border_open + row * job->border_extend));
+    return job->mode == LW_LOCAL ? job->zero : (uint32_t)(job->zero - lw_cpu_border_cost(&job->gaps, row));
 }
 
 /* H on the upper border at matrix column j. */
 static uint32_t K(upper_border)(const lw_cpu_pairs_job *job, int64_t j)
 {
-    if (job->mode != LW_GLOBAL || j == 0)
-        return job->zero;
-    return (uint32_t)(job->zero - (job->border_open + j * job->border_extend));
+    return job->mode != LW_GLOBAL ? job->zero : (uint32_t)(job->zero - lw_cpu_border_cost(&job->gaps, j));
 }
 
 static void K(pairs_begin)(const lw_cpu_pairs_job *job)
 {
-    uint8_t *h = job->state, *d = h + (size_t)job->rows * LW_VEC_BYTES,
-            *rest = d + (size_t)job->rows * LW_VEC_BYTES;
-    for (int32_t i = 0; i < job->rows; i++) {
+    const size_t rows_bytes = (size_t)job->rows * LW_VEC_BYTES;
+    const int pieces = job->gaps.pieces;
+    uint8_t *rest = job->state + (size_t)(1 + pieces) * rows_bytes;
+    for (int32_t i = 0; i < job->rows; i++) { /* H, and each D */
         lw_vec border = V(set1)(K(left_border)(job, (int64_t)i + 1));
-        lw_store(h + (size_t)i * LW_VEC_BYTES, border);
-        lw_store(d + (size_t)i * LW_VEC_BYTES, border);
+        for (int k = 0; k <= pieces; k++)
+            lw_store(job->state + (size_t)k * rows_bytes + (size_t)i * LW_VEC_BYTES, border);
     }
-    for (int k = 0; k < 3; k++)
+    for (int k = 0; k < 2 + pieces; k++)
         lw_store(rest + k * LW_VEC_BYTES, V(set1)(job->zero));
 }
 
@@ -44,28 +41,56 @@ LW_SIMD lw_vec K(shift_in)(lw_vec v, uint32_t first)
 /* Wave form, step `lane`: this lane's band begins with the left border. */
 static void K(begin_lane)(const lw_cpu_pairs_job *job, int lane)
 {
-    LANE_T *h = (LANE_T *)job->state, *d = h + (size_t)job->rows * K(lanes),
-           *top = d + (size_t)job->rows * K(lanes) + 2 * K(lanes);
+    const size_t cells = (size_t)job->rows * K(lanes);
+    LANE_T *h = (LANE_T *)job->state, *top = h + (size_t)(1 + job->gaps.pieces) * cells + K(lanes);
     int64_t row = (int64_t)lane * job->rows;
-    for (int32_t i = 0; i < job->rows; i++)
-        h[(size_t)i * K(lanes) + lane] = d[(size_t)i * K(lanes) + lane] =
-            (LANE_T)K(left_border)(job, row + i + 1);
+    for (int32_t i = 0; i < job->rows; i++) {
+        const LANE_T border = (LANE_T)K(left_border)(job, row + i + 1);
+        for (int k = 0; k <= job->gaps.pieces; k++) /* H, and each D */
+            h[(size_t)k * cells + (size_t)i * K(lanes) + (size_t)lane] = border;
+    }
     top[lane] = (LANE_T)K(left_border)(job, row);
 }
 
-LW_SIMD void K(steps)(const int SCORES, const int BEST, const int DIRECTIONS, const lw_cpu_pairs_job *job,
-                      int64_t first, int64_t last)
+/* A piece's penalties, and what it has between cells: D from the column before and I from the row above. */
+typedef struct K(piece) {
+    lw_vec open_extend, extend, deletion, gap;
+} K(piece);
+
+/* The direction bits of a piece: whether H comes from its deletion (or, for the first of two, from its
+ * insertion), and whether its gaps extend. `from` is the first bit of the cell. */
+LW_SIMD lw_vec K(piece_bits)(lw_vec cells, const K(piece) * p, lw_vec value, uint32_t from, int second,
+                             int only)
 {
-    enum { CELLS = LANE_BITS / 4 }; /* cells whose directions share a lane */
+    const uint32_t deletion = from * (second ? LW_CPU_SECOND_DELETION : LW_CPU_DELETION);
+    const uint32_t extends = second ? from << LW_CPU_SECOND_PIECE : from;
+    const lw_vec deletion_extended = V(sub)(p->deletion, p->extend), gap_extended = V(sub)(p->gap, p->extend);
+    cells = V(or_if_equal)(cells, value, V(sub)(p->deletion, p->open_extend), V(set1)(deletion));
+    if (!second && !only)
+        cells =
+            V(or_if_equal)(cells, value, V(sub)(p->gap, p->open_extend), V(set1)(from * LW_CPU_INSERTION));
+    cells = V(or_if_equal)(cells, V(max)(deletion_extended, value), deletion_extended,
+                           V(set1)(extends * LW_CPU_DELETION_EXTENDS));
+    return V(or_if_equal)(cells, V(max)(gap_extended, value), gap_extended,
+                          V(set1)(extends * LW_CPU_INSERTION_EXTENDS));
+}
+
+LW_SIMD void K(steps)(const int PIECES, const int SCORES, const int BEST, const int DIRECTIONS,
+                      const lw_cpu_pairs_job *job, int64_t first, int64_t last)
+{
     enum { PITCH = K(lanes) < 16 ? 16 : K(lanes) };
-    const lw_vec zero = V(set1)(job->zero), open_extend = V(set1)(job->open_extend),
-                 extend = V(set1)(job->extend), one = V(set1)(1);
+    const int cell_bits = 4 * PIECES, cells_a_lane = LANE_BITS / cell_bits;
+    const lw_vec zero = V(set1)(job->zero), one = V(set1)(1);
     const lw_vec other = V(set1)(job->other), base = V(set1)(job->base);
     const lw_vec floor = job->mode == LW_LOCAL ? zero : V(set1)(0);
     const size_t rows_bytes = (size_t)job->rows * LW_VEC_BYTES;
-    uint8_t *h = job->state, *d = h + rows_bytes, *bottom = d + rows_bytes;
+    uint8_t *h = job->state, *d = h + rows_bytes, *bottom = d + PIECES * rows_bytes;
     uint8_t *directions = job->directions;
     const int query_bytes = SCORES == SCORES_TABLE ? LW_VEC_BYTES : K(lanes);
+    K(piece) piece[2];
+    for (int p = 0; p < PIECES; p++)
+        piece[p] = (K(piece)){.open_extend = V(set1)(job->gaps.open_extend[p]),
+                              .extend = V(set1)(job->gaps.extend[p])};
     for (int64_t step = first; step < last; step++) {
         const uint8_t *target = job->target + (size_t)(step - first) * (size_t)query_bytes;
         if (job->wave && step < K(lanes))
@@ -83,17 +108,17 @@ LW_SIMD void K(steps)(const int SCORES, const int BEST, const int DIRECTIONS, co
                         (LANE_T)job->matrix[target[l] * LW_MAX_LETTERS + query[k + (size_t)l]];
         }
         uint32_t border = K(upper_border)(job, step + 1);
-        lw_vec top = V(set1)(border), gap = top, diagonal = lw_load(bottom + 2 * LW_VEC_BYTES);
-        if (job->wave) {
+        lw_vec top = V(set1)(border), diagonal = lw_load(bottom + LW_VEC_BYTES);
+        for (int p = 0; p < PIECES; p++)
+            piece[p].gap = job->wave ? K(shift_in)(lw_load(bottom + (2 + p) * LW_VEC_BYTES), border) : top;
+        if (job->wave)
             top = K(shift_in)(lw_load(bottom), border);
-            gap = K(shift_in)(lw_load(bottom + LW_VEC_BYTES), border);
-        }
-        lw_store(bottom + 2 * LW_VEC_BYTES, top);
+        lw_store(bottom + LW_VEC_BYTES, top);
         lw_vec best = V(set1)(0), best_row = best, row = best, cells = best, above = top;
         for (size_t at = 0; at < rows_bytes;) {
 #pragma GCC unroll 8
-            for (int k = 0; k < CELLS; k++, at += LW_VEC_BYTES) {
-                lw_vec deletion = lw_load(d + at), matched;
+            for (int k = 0; k < cells_a_lane; k++, at += LW_VEC_BYTES) {
+                lw_vec matched;
                 if (SCORES == SCORES_TABLE) {
                     lw_vec s = lw_v8_lookup(job->table, lw_or(lw_load(job->query + at), column), other);
                     matched = V(add)(V(add)(diagonal, s), base);
@@ -103,21 +128,18 @@ LW_SIMD void K(steps)(const int SCORES, const int BEST, const int DIRECTIONS, co
                 } else {
                     matched = V(add)(diagonal, lw_load(job->gathered + at));
                 }
-                lw_vec gapped = V(sub)(V(max)(deletion, gap), open_extend);
-                lw_vec value = V(max)(V(max)(matched, floor), gapped);
+                lw_vec value = V(max)(matched, floor);
+                for (int p = 0; p < PIECES; p++) {
+                    piece[p].deletion = lw_load(d + (size_t)p * rows_bytes + at);
+                    value =
+                        V(max)(value, V(sub)(V(max)(piece[p].deletion, piece[p].gap), piece[p].open_extend));
+                }
                 diagonal = lw_load(h + at);
-                lw_vec deletion_extended = V(sub)(deletion, extend), gap_extended = V(sub)(gap, extend);
-                lw_vec next_deletion = V(max)(deletion_extended, value),
-                       next_gap = V(max)(gap_extended, value);
                 if (DIRECTIONS) {
-                    cells =
-                        V(or_if_equal)(cells, value, matched, V(set1)((uint32_t)LW_CPU_DIAGONAL << 4 * k));
-                    cells = V(or_if_equal)(cells, value, V(sub)(deletion, open_extend),
-                                           V(set1)((uint32_t)LW_CPU_DELETION << 4 * k));
-                    cells = V(or_if_equal)(cells, next_deletion, deletion_extended,
-                                           V(set1)((uint32_t)LW_CPU_DELETION_EXTENDS << 4 * k));
-                    cells = V(or_if_equal)(cells, next_gap, gap_extended,
-                                           V(set1)((uint32_t)LW_CPU_INSERTION_EXTENDS << 4 * k));
+                    const uint32_t from = (uint32_t)1 << cell_bits * k;
+                    cells = V(or_if_equal)(cells, value, matched, V(set1)(from * LW_CPU_DIAGONAL));
+                    for (int p = 0; p < PIECES; p++)
+                        cells = K(piece_bits)(cells, &piece[p], value, from, p, PIECES == 1);
                 }
                 if (BEST) {
                     lw_vec higher = V(max)(best, lw_and(value, lw_load(job->may_end + at)));
@@ -125,10 +147,13 @@ LW_SIMD void K(steps)(const int SCORES, const int BEST, const int DIRECTIONS, co
                     best = higher;
                     row = V(add)(row, one);
                 }
-                gap = next_gap;
                 above = value;
                 lw_store(h + at, value);
-                lw_store(d + at, next_deletion);
+                for (int p = 0; p < PIECES; p++) {
+                    lw_store(d + (size_t)p * rows_bytes + at,
+                             V(max)(V(sub)(piece[p].deletion, piece[p].extend), value));
+                    piece[p].gap = V(max)(V(sub)(piece[p].gap, piece[p].extend), value);
+                }
             }
             if (DIRECTIONS) {
                 lw_store(directions, cells);
@@ -137,7 +162,8 @@ LW_SIMD void K(steps)(const int SCORES, const int BEST, const int DIRECTIONS, co
             }
         }
         lw_store(bottom, above);
-        lw_store(bottom + LW_VEC_BYTES, gap);
+        for (int p = 0; p < PIECES; p++)
+            lw_store(bottom + (2 + p) * LW_VEC_BYTES, piece[p].gap);
         if (BEST) {
             lw_store(job->best + (step - first) * LW_VEC_BYTES, best);
             lw_store(job->best_row + (step - first) * LW_VEC_BYTES, best_row);
@@ -145,22 +171,44 @@ LW_SIMD void K(steps)(const int SCORES, const int BEST, const int DIRECTIONS, co
     }
 }
 
-LW_SIMD void K(pairs_by)(const int SCORES, const lw_cpu_pairs_job *job, int64_t first, int64_t last)
+LW_SIMD void K(pairs_by)(const int PIECES, const int SCORES, const lw_cpu_pairs_job *job, int64_t first,
+                         int64_t last)
 {
     if (job->directions)
-        K(steps)(SCORES, 0, 1, job, first, last);
+        K(steps)(PIECES, SCORES, 0, 1, job, first, last);
     else if (job->best)
-        K(steps)(SCORES, 1, 0, job, first, last);
+        K(steps)(PIECES, SCORES, 1, 0, job, first, last);
     else /* only the state: on the way to a checkpoint */
-        K(steps)(SCORES, 0, 0, job, first, last);
+        K(steps)(PIECES, SCORES, 0, 0, job, first, last);
+}
+
+/* One piece and two apart, so that the compiler gives each the registers. */
+static __attribute__((noinline)) void K(pairs_one_piece)(const lw_cpu_pairs_job *job, int64_t first,
+                                                         int64_t last)
+{
+    if (job->profile)
+        K(pairs_by)(1, SCORES_PROFILE, job, first, last);
+    else if (job->matrix)
+        K(pairs_by)(1, SCORES_GATHERED, job, first, last);
+    else
+        K(pairs_by)(1, SCORES_TABLE, job, first, last);
+}
+
+static __attribute__((noinline)) void K(pairs_two_pieces)(const lw_cpu_pairs_job *job, int64_t first,
+                                                          int64_t last)
+{
+    if (job->profile)
+        K(pairs_by)(2, SCORES_PROFILE, job, first, last);
+    else if (job->matrix)
+        K(pairs_by)(2, SCORES_GATHERED, job, first, last);
+    else
+        K(pairs_by)(2, SCORES_TABLE, job, first, last);
 }
 
 static void K(pairs)(const lw_cpu_pairs_job *job, int64_t first, int64_t last)
 {
-    if (job->profile)
-        K(pairs_by)(SCORES_PROFILE, job, first, last);
-    else if (job->matrix)
-        K(pairs_by)(SCORES_GATHERED, job, first, last);
+    if (job->gaps.pieces == 2)
+        K(pairs_two_pieces)(job, first, last);
     else
-        K(pairs_by)(SCORES_TABLE, job, first, last);
+        K(pairs_one_piece)(job, first, last);
 }

@@ -20,8 +20,8 @@ static void K(profile)(const lw_cpu_profile_job *job)
 
 /* What a strip of columns carries from row to row. */
 typedef struct K(strip_state) {
-    lw_vec h[LW_CPU_COLUMNS], gap[LW_CPU_COLUMNS]; /* H and I of the row before */
-    lw_vec diagonal;                               /* H of the row before, left of the first column */
+    lw_vec h[LW_CPU_COLUMNS], gap[2][LW_CPU_COLUMNS]; /* H and I, by piece, of the row before */
+    lw_vec diagonal;                                  /* H of the row before, left of the first column */
     lw_vec best;
     const uint8_t *score[LW_CPU_COLUMNS]; /* profiles of the columns' letters */
     size_t left_from, left_to;            /* rows whose D this strip leaves above idle */
@@ -79,22 +79,28 @@ LW_SIMD size_t K(free_rows)(const int COLUMNS, const int LOOSE, const lw_cpu_sco
 
 /* The row before `at`, just walked without gaps, has an H above idle: deletions from its high cells reach
  * cells to their right, and insertions begin. */
-LW_SIMD void K(begin_gaps)(const int COLUMNS, const lw_cpu_score_job *job, K(strip_state) * s, size_t at)
+LW_SIMD void K(begin_gaps)(const int PIECES, const int COLUMNS, const lw_cpu_score_job *job,
+                           K(strip_state) * s, size_t at)
 {
     const lw_vec zero = V(set1)(job->zero), idle = V(set1)(job->zero + job->idle);
-    const lw_vec open_extend = V(set1)(job->open_extend), extend = V(set1)(job->extend);
     const lw_vec to_zero = V(set1)(job->zero - TOP);
-    lw_vec deletion = zero;
+    const size_t rows_bytes = (size_t)job->rows * LW_VEC_BYTES;
+    lw_vec deletion[2] = {zero, zero};
 #pragma GCC unroll 8
     for (int c = 0; c < COLUMNS; c++) {
-        s->h[c] = V(max)(V(add)(s->h[c], to_zero), V(sub)(deletion, open_extend));
-        deletion = V(max)(V(sub)(deletion, extend), s->h[c]);
-        s->gap[c] = s->h[c];
+        s->h[c] = V(add)(s->h[c], to_zero);
+        for (int p = 0; p < PIECES; p++)
+            s->h[c] = V(max)(s->h[c], V(sub)(deletion[p], V(set1)(job->gaps.open_extend[p])));
+        for (int p = 0; p < PIECES; p++) {
+            deletion[p] = V(max)(V(sub)(deletion[p], V(set1)(job->gaps.extend[p])), s->h[c]);
+            s->gap[p][c] = s->h[c];
+        }
     }
     s->diagonal = V(add)(s->diagonal, to_zero);
     lw_store(job->h + at - LW_VEC_BYTES, V(sub)(s->h[COLUMNS - 1], to_zero));
-    lw_store(job->d + at - LW_VEC_BYTES, deletion);
-    if (V(any_above)(deletion, idle)) {
+    for (int p = 0; p < PIECES; p++)
+        lw_store(job->d + (size_t)p * rows_bytes + at - LW_VEC_BYTES, deletion[p]);
+    if (V(any_above)(PIECES == 2 ? V(max)(deletion[0], deletion[1]) : deletion[0], idle)) {
         s->left_from = s->left_to ? s->left_from : at - LW_VEC_BYTES;
         s->left_to = at;
     }
@@ -102,53 +108,67 @@ LW_SIMD void K(begin_gaps)(const int COLUMNS, const lw_cpu_score_job *job, K(str
 
 /* Rows [at, end) with gaps; returns the row after the last one. In local mode it looks every 8 rows, from
  * active_to on, whether all gaps are idle again. */
-LW_SIMD size_t K(gapped_rows)(const int COLUMNS, const int LOCAL, const lw_cpu_score_job *job,
-                              K(strip_state) * s, size_t at, size_t end, size_t active_to, int *stopped)
+LW_SIMD size_t K(gapped_rows)(const int PIECES, const int COLUMNS, const int LOCAL,
+                              const lw_cpu_score_job *job, K(strip_state) * s, size_t at, size_t end,
+                              size_t active_to, int *stopped)
 {
     uint8_t *left_h = job->h, *left_d = job->d;
+    const size_t rows_bytes = (size_t)job->rows * LW_VEC_BYTES;
     const lw_vec zero = V(set1)(job->zero), idle = V(set1)(job->zero + job->idle);
-    const lw_vec open_extend = V(set1)(job->open_extend), extend = V(set1)(job->extend);
     const lw_vec to_zero = V(set1)(job->zero - TOP);
     const uint8_t *score[LW_CPU_COLUMNS];
-    lw_vec h[LW_CPU_COLUMNS], gap[LW_CPU_COLUMNS], diagonal = s->diagonal, best = s->best;
+    lw_vec open_extend[2], extend[2];
+    lw_vec h[LW_CPU_COLUMNS], gap[2][LW_CPU_COLUMNS], diagonal = s->diagonal, best = s->best;
     size_t left_from = s->left_from, left_to = s->left_to;
     *stopped = 0;
+    for (int p = 0; p < PIECES; p++) {
+        open_extend[p] = V(set1)(job->gaps.open_extend[p]);
+        extend[p] = V(set1)(job->gaps.extend[p]);
+    }
 #pragma GCC unroll 8
     for (int c = 0; c < COLUMNS; c++) {
         h[c] = s->h[c];
-        gap[c] = s->gap[c];
         score[c] = s->score[c];
+        for (int p = 0; p < PIECES; p++)
+            gap[p][c] = s->gap[p][c];
     }
     while (at < end) {
-        lw_vec left = lw_load(left_h + at), deletion = lw_load(left_d + at);
+        lw_vec left = lw_load(left_h + at), deletion[2];
+        for (int p = 0; p < PIECES; p++)
+            deletion[p] = lw_load(left_d + (size_t)p * rows_bytes + at);
 #pragma GCC unroll 8
         for (int c = 0; c < COLUMNS; c++) {
-            lw_vec matched = V(add)(diagonal, lw_load(score[c] + at));
+            lw_vec value = V(add)(diagonal, lw_load(score[c] + at));
             if (LOCAL)
-                matched = V(max)(matched, zero);
-            lw_vec gapped = V(sub)(V(max)(deletion, gap[c]), open_extend);
+                value = V(max)(value, zero);
+            for (int p = 0; p < PIECES; p++)
+                value = V(max)(value, V(sub)(V(max)(deletion[p], gap[p][c]), open_extend[p]));
             diagonal = h[c];
-            h[c] = V(max)(matched, gapped);
-            deletion = V(max)(V(sub)(deletion, extend), h[c]);
-            gap[c] = V(max)(V(sub)(gap[c], extend), h[c]);
+            h[c] = value;
+            for (int p = 0; p < PIECES; p++) {
+                deletion[p] = V(max)(V(sub)(deletion[p], extend[p]), value);
+                gap[p][c] = V(max)(V(sub)(gap[p][c], extend[p]), value);
+            }
             if (LOCAL)
-                best = V(max)(best, h[c]);
+                best = V(max)(best, value);
         }
         diagonal = LOCAL ? V(add)(left, to_zero) : left;
         lw_store(left_h + at, LOCAL ? V(sub)(h[COLUMNS - 1], to_zero) : h[COLUMNS - 1]);
-        lw_store(left_d + at, deletion);
+        for (int p = 0; p < PIECES; p++)
+            lw_store(left_d + (size_t)p * rows_bytes + at, deletion[p]);
         at += LW_VEC_BYTES;
         if (!LOCAL)
             continue;
-        if (V(any_above)(deletion, idle)) {
+        if (V(any_above)(PIECES == 2 ? V(max)(deletion[0], deletion[1]) : deletion[0], idle)) {
             left_from = left_to ? left_from : at - LW_VEC_BYTES;
             left_to = at;
         }
         if ((at & (8 * LW_VEC_BYTES - 1)) == 0 && at > active_to) {
-            lw_vec highest = gap[0];
+            lw_vec highest = gap[0][0];
 #pragma GCC unroll 8
-            for (int c = 1; c < COLUMNS; c++)
-                highest = V(max)(highest, gap[c]);
+            for (int c = 0; c < COLUMNS; c++)
+                for (int p = 0; p < PIECES; p++)
+                    highest = V(max)(highest, gap[p][c]);
             if (!V(any_above)(highest, idle)) {
                 *stopped = 1;
                 break;
@@ -158,7 +178,8 @@ LW_SIMD size_t K(gapped_rows)(const int COLUMNS, const int LOCAL, const lw_cpu_s
 #pragma GCC unroll 8
     for (int c = 0; c < COLUMNS; c++) {
         s->h[c] = h[c];
-        s->gap[c] = gap[c];
+        for (int p = 0; p < PIECES; p++)
+            s->gap[p][c] = gap[p][c];
     }
     s->diagonal = diagonal;
     s->best = best;
@@ -182,7 +203,13 @@ static __attribute__((noinline)) size_t K(gapped_rows_local)(const lw_cpu_score_
                                                              size_t at, size_t end, size_t active_to,
                                                              int *stopped)
 {
-    return K(gapped_rows)(LW_CPU_COLUMNS, 1, job, s, at, end, active_to, stopped);
+    return K(gapped_rows)(1, LW_CPU_COLUMNS, 1, job, s, at, end, active_to, stopped);
+}
+static __attribute__((noinline)) size_t K(gapped_rows_local_2)(const lw_cpu_score_job *job,
+                                                               K(strip_state) * s, size_t at, size_t end,
+                                                               size_t active_to, int *stopped)
+{
+    return K(gapped_rows)(2, LW_CPU_COLUMNS, 1, job, s, at, end, active_to, stopped);
 }
 
 /* Walks the rows [row0, row1) of COLUMNS columns that begin with top_h[1]. On entry top_h[c + 1] and
@@ -197,9 +224,9 @@ static __attribute__((noinline)) size_t K(gapped_rows_local)(const lw_cpu_score_
  * older strip, or too low): they have no effect, now or later. The row after an active one is walked with
  * gaps too, since its diagonal may be high: so every row without gaps has idle values before it, and its own
  * are at most idle + max_score, which the lane holds above TOP (the driver chose idle so). */
-LW_SIMD void K(strip)(const int COLUMNS, const int LOCAL, const lw_cpu_score_job *job, int32_t row0,
-                      int32_t row1, const uint8_t *codes, uint8_t *top_h, uint8_t *top_i, lw_vec *corner,
-                      uint8_t *maximum, int32_t active[2])
+LW_SIMD void K(strip)(const int PIECES, const int COLUMNS, const int LOCAL, const lw_cpu_score_job *job,
+                      int32_t row0, int32_t row1, const uint8_t *codes, uint8_t *top_h, uint8_t *top_i,
+                      lw_vec *corner, uint8_t *maximum, int32_t active[2])
 {
     const lw_vec zero = V(set1)(job->zero), idle = V(set1)(job->zero + job->idle);
     const lw_vec to_zero = V(set1)(job->zero - TOP);
@@ -209,10 +236,12 @@ LW_SIMD void K(strip)(const int COLUMNS, const int LOCAL, const lw_cpu_score_job
 #pragma GCC unroll 8
     for (int c = 0; c < COLUMNS; c++) {
         s.h[c] = lw_load(top_h + (c + 1) * LW_VEC_BYTES);
-        s.gap[c] = lw_load(top_i + (c + 1) * LW_VEC_BYTES);
         s.score[c] = job->profile + (size_t)codes[c] * (size_t)job->rows * LW_VEC_BYTES;
-        if (LOCAL)
-            highest = V(max)(highest, s.gap[c]);
+        for (int p = 0; p < PIECES; p++) {
+            s.gap[p][c] = lw_load(top_i + ((size_t)p * (LW_CPU_CHUNK + 1) + (size_t)c + 1) * LW_VEC_BYTES);
+            if (LOCAL)
+                highest = V(max)(highest, s.gap[p][c]);
+        }
     }
     *corner = s.h[COLUMNS - 1];
     s.left_from = s.left_to = 0;
@@ -221,7 +250,7 @@ LW_SIMD void K(strip)(const int COLUMNS, const int LOCAL, const lw_cpu_score_job
     int stopped;
     if (!LOCAL) {
         s.best = zero;
-        K(gapped_rows)(COLUMNS, 0, job, &s, at, end, 0, &stopped);
+        K(gapped_rows)(PIECES, COLUMNS, 0, job, &s, at, end, 0, &stopped);
     } else {
         s.best = lw_load(maximum);
         const size_t active_from = (size_t)active[0] * LW_VEC_BYTES,
@@ -243,20 +272,22 @@ LW_SIMD void K(strip)(const int COLUMNS, const int LOCAL, const lw_cpu_score_job
                 else
                     at = K(free_rows_exact)(job, &s, at, stop, &stopped);
                 if (stopped) {
-                    K(begin_gaps)(COLUMNS, job, &s, at);
+                    K(begin_gaps)(PIECES, COLUMNS, job, &s, at);
                 } else {
 #pragma GCC unroll 8
                     for (int c = 0; c < COLUMNS; c++) {
                         s.h[c] = V(add)(s.h[c], to_zero);
-                        s.gap[c] = zero;
+                        s.gap[0][c] = s.gap[1][c] = zero;
                     }
                     s.diagonal = V(add)(s.diagonal, to_zero);
                 }
             }
             if (COLUMNS == 1)
-                at = K(gapped_rows)(1, 1, job, &s, at, end, active_to, &stopped);
-            else
+                at = K(gapped_rows)(PIECES, 1, 1, job, &s, at, end, active_to, &stopped);
+            else if (PIECES == 1)
                 at = K(gapped_rows_local)(job, &s, at, end, active_to, &stopped);
+            else
+                at = K(gapped_rows_local_2)(job, &s, at, end, active_to, &stopped);
             gaps = !stopped;
         }
         lw_store(maximum, s.best);
@@ -266,43 +297,48 @@ LW_SIMD void K(strip)(const int COLUMNS, const int LOCAL, const lw_cpu_score_job
 #pragma GCC unroll 8
     for (int c = 0; c < COLUMNS; c++) {
         lw_store(top_h + (c + 1) * LW_VEC_BYTES, s.h[c]);
-        lw_store(top_i + (c + 1) * LW_VEC_BYTES, s.gap[c]);
+        for (int p = 0; p < PIECES; p++)
+            lw_store(top_i + ((size_t)p * (LW_CPU_CHUNK + 1) + (size_t)c + 1) * LW_VEC_BYTES, s.gap[p][c]);
     }
 }
 
-static void K(strips_local)(const lw_cpu_score_job *job, int32_t row0, int32_t row1, int64_t column,
-                            int32_t n, lw_vec *corner, int32_t active[2])
+/* The strips of a row tile in n columns from `column` on. */
+LW_SIMD void K(strips)(const int PIECES, const int LOCAL, const lw_cpu_score_job *job, int32_t row0,
+                       int32_t row1, int64_t column, int32_t n, lw_vec *corner, int32_t active[2])
 {
     int32_t c = 0;
     for (; c + LW_CPU_COLUMNS <= n; c += LW_CPU_COLUMNS)
         K(strip)
-    (LW_CPU_COLUMNS, 1, job, row0, row1, job->codes + column + c, job->top_h + c * LW_VEC_BYTES,
-     job->top_i + c * LW_VEC_BYTES, corner, job->maxima + ((column + c) >> job->block_shift) * LW_VEC_BYTES,
-     active);
+    (PIECES, LW_CPU_COLUMNS, LOCAL, job, row0, row1, job->codes + column + c, job->top_h + c * LW_VEC_BYTES,
+     job->top_i + c * LW_VEC_BYTES, corner,
+     LOCAL ? job->maxima + ((column + c) >> job->block_shift) * LW_VEC_BYTES : NULL, active);
     for (; c < n; c++)
         K(strip)
-    (1, 1, job, row0, row1, job->codes + column + c, job->top_h + c * LW_VEC_BYTES,
-     job->top_i + c * LW_VEC_BYTES, corner, job->maxima + ((column + c) >> job->block_shift) * LW_VEC_BYTES,
-     active);
+    (PIECES, 1, LOCAL, job, row0, row1, job->codes + column + c, job->top_h + c * LW_VEC_BYTES,
+     job->top_i + c * LW_VEC_BYTES, corner,
+     LOCAL ? job->maxima + ((column + c) >> job->block_shift) * LW_VEC_BYTES : NULL, active);
 }
 
-static void K(strips_ends)(const lw_cpu_score_job *job, int32_t row0, int32_t row1, int64_t column, int32_t n,
-                           lw_vec *corner)
-{
-    int32_t c = 0;
-    for (; c + LW_CPU_COLUMNS <= n; c += LW_CPU_COLUMNS)
-        K(strip)
-    (LW_CPU_COLUMNS, 0, job, row0, row1, job->codes + column + c, job->top_h + c * LW_VEC_BYTES,
-     job->top_i + c * LW_VEC_BYTES, corner, NULL, NULL);
-    for (; c < n; c++)
-        K(strip)
-    (1, 0, job, row0, row1, job->codes + column + c, job->top_h + c * LW_VEC_BYTES,
-     job->top_i + c * LW_VEC_BYTES, corner, NULL, NULL);
-}
+#define STRIPS(name, PIECES, LOCAL)                                                                          \
+    static __attribute__((noinline)) void name(const lw_cpu_score_job *job, int32_t row0, int32_t row1,      \
+                                               int64_t column, int32_t n, lw_vec *corner, int32_t *active)   \
+    {                                                                                                        \
+        K(strips)(PIECES, LOCAL, job, row0, row1, column, n, corner, active);                                \
+    }
+STRIPS(K(strips_local), 1, 1)
+STRIPS(K(strips_local_2), 2, 1)
+STRIPS(K(strips_ends), 1, 0)
+STRIPS(K(strips_ends_2), 2, 0)
+#undef STRIPS
 
 static void K(score)(const lw_cpu_score_job *job)
 {
     int32_t tiles = (job->rows + job->tile_rows - 1) / job->tile_rows;
+    const bool two = job->gaps.pieces == 2;
+    void (*strips)(const lw_cpu_score_job *, int32_t, int32_t, int64_t, int32_t, lw_vec *, int32_t *) =
+        job->mode == LW_LOCAL ? two ? K(strips_local_2) : K(strips_local)
+        : two ? K(strips_ends_2)
+                              : K(strips_ends);
     for (int32_t t = 0; t < tiles; t++)
         job->active[2 * t] = job->active[2 * t + 1] = 0;
     if (job->mode != LW_GLOBAL) {
@@ -317,11 +353,13 @@ static void K(score)(const lw_cpu_score_job *job)
         int32_t n = job->columns - column < LW_CPU_CHUNK ? (int32_t)(job->columns - column) : LW_CPU_CHUNK;
         /* row 0 of the matrix; entry c belongs to matrix column column + c, the first to the corner */
         for (int32_t c = 0; c <= n; c++) {
-            int64_t j = column + c, border = job->zero;
-            if (job->mode == LW_GLOBAL && j > 0)
-                border -= job->border_open + j * job->border_extend;
+            int64_t border = job->zero;
+            if (job->mode == LW_GLOBAL)
+                border -= lw_cpu_border_cost(&job->gaps, column + c);
             lw_store(job->top_h + c * LW_VEC_BYTES, V(set1)((uint32_t)border));
-            lw_store(job->top_i + c * LW_VEC_BYTES, V(set1)((uint32_t)border));
+            for (int p = 0; p < job->gaps.pieces; p++)
+                lw_store(job->top_i + ((size_t)p * (LW_CPU_CHUNK + 1) + (size_t)c) * LW_VEC_BYTES,
+                         V(set1)((uint32_t)border));
         }
         for (int32_t t = 0; t < tiles; t++) {
             int32_t row0 = t * job->tile_rows,
@@ -330,10 +368,7 @@ static void K(score)(const lw_cpu_score_job *job)
             /* the next tile's corner: this tile's last row at the column before the chunk */
             lw_vec left = lw_load(job->h + (size_t)(row1 - 1) * LW_VEC_BYTES);
             lw_store(job->top_h, job->mode == LW_LOCAL ? V(add)(left, V(set1)(job->zero - TOP)) : left);
-            if (job->mode == LW_LOCAL)
-                K(strips_local)(job, row0, row1, column, n, &corner, &job->active[2 * t]);
-            else
-                K(strips_ends)(job, row0, row1, column, n, &corner);
+            strips(job, row0, row1, column, n, &corner, &job->active[2 * t]);
         }
         if (job->mode == LW_SEMIGLOBAL)
             for (int32_t c = 0; c < n; c++) {

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "align/align_cuda_memory.h"
+#include "align/align_fallback.h"
 #include "align/align_paths.h"
-#include "align/align_plain.h"
 #include "align/align_tuning.h"
 #include "common/device.h"
 #include "common/warp.cuh"
@@ -860,7 +860,7 @@ static lw_status cuda_place(void *context_, const lw_seqs *reads, lw_placements 
 {
     context *c = (context *)context_;
     if (c->setup.scoring->two_piece)
-        return lw_plain_place(&c->setup, reads, out, err);
+        return lw_fallback_place(&c->setup, reads, out, err);
     return run_all(c, reads, NULL, c->setup.n_hits, out->ties ? c->setup.n_ties : 0, out->hits, out->ties,
                    err);
 }
@@ -891,7 +891,7 @@ static lw_status ends_of_paths(context *c, const lw_seqs *queries, const lw_seqs
                                lw_error *err)
 {
     if (c->setup.strands != LW_FORWARD)
-        return lw_plain_pair_ends(&c->setup, queries, targets, hits, err);
+        return lw_fallback_pair_ends(&c->setup, queries, targets, hits, err);
     lw_path *paths = (lw_path *)malloc((size_t)(queries->n + 1) * sizeof *paths);
     if (!paths)
         return lw_fail_memory(err, (size_t)queries->n * sizeof *paths);

@@ -310,9 +310,21 @@ typedef struct two_piece {
     int open, extend; /* of the second piece */
 } two_piece;
 
-static const two_piece two_piece_schemes[] = {{{"2/4/4/2 24/1", 2, 4, 4, 2}, 24, 1},
-                                              {{"1/1/1/3 5/1", 1, 1, 1, 3}, 5, 1},
-                                              {{"BLOSUM62", -1, 0, 9, 3}, 30, 1}};
+static const two_piece two_piece_schemes[] = {
+    {{"2/4/4/2 24/1", 2, 4, 4, 2}, 24, 1},
+    {{"1/1/1/3 5/1", 1, 1, 1, 3}, 5, 1},
+    {{"BLOSUM62", -1, 0, 9, 3}, 30, 1},
+    {{"equal pieces", 2, 4, 4, 2}, 4, 2},
+    {{"the second never wins", 1, 4, 6, 1}, 9, 1},
+    {{"the first never wins", 2, 4, 24, 2}, 4, 1},
+    {{"equal prices at one letter", 2, 3, 2, 3}, 4, 1},
+    {{"equal prices at five letters", 1, 2, 0, 2}, 5, 1},
+    {{"free to extend", 3, 2, 1, 2}, 9, 0},
+    {{"all free", 1, 1, 0, 0}, 0, 0},
+    {{"large", 999, 32767, 900, 30}, 32767, 0},
+    {{"the second is out of reach", 5, 9, 7, 2}, 32767, 32767},
+    {{"both are out of reach", 9, 9, 32767, 32767}, 32767, 32766},
+};
 
 static const scheme matrix_schemes[] = {{"BLOSUM62", -1, 0, 11, 1},
                                         {"BLOSUM62", -1, 0, 0, 1},
@@ -587,6 +599,21 @@ ROWS(pairs_long)
         }
 }
 
+/* A target, and a query that is a part of it without a piece of `gap` letters (negative: with as many more).
+ */
+static void add_gap_pair(set *queries, set *targets, int32_t flank, int32_t gap)
+{
+    const int32_t n = 2 * flank + (gap > 0 ? gap : 0), m = n - gap;
+    uint8_t *t = add(targets, n);
+    for (int32_t i = 0; i < n; i++)
+        t[i] = (uint8_t)(next_random(8) ? next_random(4) : i ? t[i - 1] : 0);
+    uint8_t *q = add(queries, m);
+    memcpy(q, t, (size_t)flank);
+    for (int32_t i = flank; i < m - flank; i++)
+        q[i] = (uint8_t)next_random(4);
+    memcpy(q + m - flank, t + n - flank, (size_t)flank);
+}
+
 ROWS(two_pieces)
 {
     const lw_align_backend *b = take(r);
@@ -601,6 +628,9 @@ ROWS(two_pieces)
             add_repeat(&refs, 150, 7, 4);
             for (int i = 0; i < 24; i++)
                 add_read(&reads, &refs, &sc, 20 + (int32_t)next_random(100), 30 * (uint32_t)(i % 4), 4);
+            uint8_t *p = add(&reads, 200); /* 60 letters deleted in the middle */
+            memcpy(p, refs.codes + 10, 100);
+            memcpy(p + 100, refs.codes + 170, 100);
             char what[80];
             snprintf(what, sizeof what, "two pieces %s %s", two_piece_schemes[s].first.name, mode_name(mode));
             compare_place(what, b, &sc, mode, LW_BOTH_STRANDS, &refs, &reads, 2, 4, INT32_MIN, NULL);
@@ -611,6 +641,50 @@ ROWS(two_pieces)
                 memcpy(add(&t, one.len[0]), one.codes, (size_t)one.len[0]);
                 add_read(&a, &one, &sc, (int32_t)next_random(200), 60, 4);
             }
+            for (int32_t gap = -40; gap <= 40; gap += gap > -8 && gap < 8 ? 1 : 4)
+                add_gap_pair(&a, &t, 12 + (int32_t)next_random(60), gap);
+            add_constant(&a, 50, 0), add_constant(&t, 70, 0);
+            add_constant(&a, 3, 0), add_constant(&t, 700, 0);
+            add_repeat(&a, 90, 3, 4), add_repeat(&t, 120, 3, 4);
+            add_random(&a, 0, 4), add_random(&t, 5, 4);
+            add_random(&a, 5, 4), add_random(&t, 0, 4);
+            compare_pairs(what, b, &sc, mode, s % 2 ? LW_BOTH_STRANDS : LW_FORWARD, &a, &t, NULL);
+        }
+}
+
+/* The same for pairs that get all lanes for themselves, with directions at once and from checkpoints, and on
+ * both sides of what 16 bits hold; and for reads longer than a row tile against more than a chunk. */
+ROWS(two_pieces_long)
+{
+    const lw_align_backend *b = take(r);
+    static set refs, reads, a, t, one;
+    lw_scoring sc;
+    static const two_piece schemes[] = {{{"2/4/4/2 24/1", 2, 4, 4, 2}, 24, 1},
+                                        {{"wide", 40, 90, 60, 20}, 700, 3},
+                                        {{"BLOSUM62", -1, 0, 9, 3}, 30, 1}};
+    for (size_t s = 0; s < sizeof schemes / sizeof *schemes; s++)
+        for (lw_mode mode = LW_LOCAL; mode <= LW_SEMIGLOBAL; mode++) {
+            random_state = 51 + s;
+            make_two_piece(&sc, &schemes[s]);
+            clear(&refs), clear(&reads), clear(&a), clear(&t);
+            static const int32_t shape[][2] = {{1030, 1100}, {3, 400000}};
+            for (size_t i = 0; i < sizeof shape / sizeof *shape; i++) {
+                clear(&one);
+                add_random(&one, shape[i][1], 4);
+                memcpy(add(&t, shape[i][1]), one.codes, (size_t)shape[i][1]);
+                add_read(&a, &one, &sc, shape[i][0], i % 2 ? 100 : 5, 4);
+            }
+            add_gap_pair(&a, &t, 500, 300);
+            add_gap_pair(&a, &t, 500, -200);
+            char what[80];
+            snprintf(what, sizeof what, "long, two pieces %s %s", schemes[s].first.name, mode_name(mode));
             compare_pairs(what, b, &sc, mode, LW_FORWARD, &a, &t, NULL);
+            add_random(&refs, 1500, 4);
+            uint8_t *p = add(&reads, 900); /* 450 letters deleted in the middle */
+            memcpy(p, refs.codes, 450);
+            memcpy(p + 450, refs.codes + 900, 450);
+            add_read(&reads, &refs, &sc, 400, 20, 4);
+            add_read(&reads, &refs, &sc, 700, 5, 4);
+            compare_place(what, b, &sc, mode, LW_FORWARD, &refs, &reads, 2, 2, INT32_MIN, NULL);
         }
 }

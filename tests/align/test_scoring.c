@@ -78,6 +78,20 @@ static lw_status from_text(const char *text, lw_alphabet_type type, lw_scoring *
     return status;
 }
 
+Test(scoring, a_gap_costs_the_less_of_two_prices_however_large_the_other)
+{
+    lw_scoring s;
+    lw_error err;
+    cr_assert_eq(lw_scoring_dna(&s, 2, 4, 4, 2, &err), LW_OK);
+    cr_assert_eq(lw_scoring_two_piece(&s, 24, 1, &err), LW_OK);
+    cr_expect_eq(lw_gap_cost(&s, 19), 42);
+    cr_expect_eq(lw_gap_cost(&s, 20), 44);
+    cr_expect_eq(lw_gap_cost(&s, 21), 45);
+    cr_assert_eq(lw_scoring_dna(&s, 2, 4, 4, 2, &err), LW_OK);
+    cr_assert_eq(lw_scoring_two_piece(&s, 0, 32767, &err), LW_OK);
+    cr_expect_eq(lw_gap_cost(&s, 100000), 200004);
+}
+
 Test(scoring, user_matrix_columns_are_found_by_their_letters)
 {
     lw_scoring s;
