@@ -6,6 +6,11 @@ template <typename T> static __device__ inline T __ldcs(const T *p)
     return *p;
 }
 
+template <typename T> static __device__ inline T __ldcg(const T *p)
+{
+    return *p;
+}
+
 template <typename T> static __device__ inline void __stcs(T *p, T value)
 {
     *p = value;
