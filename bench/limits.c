@@ -60,7 +60,7 @@ void bench_limit(const bench *b, bench_result *r)
         if (c && c->per_second > 0) {
             memcpy(r->limit, c->name, sizeof r->limit);
             r->share = r->median * bench_unit_scale(r->unit) * l->operations / c->per_second;
-            r->intensity = l->intensity;
+            r->intensity = r->intensity > 0 ? r->intensity * l->operations : l->intensity;
         }
     }
 }
