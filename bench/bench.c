@@ -1,6 +1,7 @@
 /* bench.c - the table of domains, and the timing and the lists that they share. */
 #include "bench.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +14,16 @@
 #include "lab.h"
 
 const bench_domain bench_domains[] = {
-    {"ceilings", "rates of single instructions, bandwidths", bench_ceilings, NULL},
-    {"align", "reads against a reference, and paths", bench_align, lw_align_backend_list},
-    {"apsp", "all-pairs shortest paths of random graphs", bench_paths, lw_paths_backend_list},
-    {"infer", "int8 layers", bench_infer, lw_infer_backend_list},
-    {"search", "queries against a protein database", bench_search, lw_search_backend_list},
-    {"techniques", "kernels that differ in one thing", bench_techniques, NULL},
+    {"ceilings", "rates of single instructions, bandwidths", bench_ceilings, NULL, NULL, 0, 0},
+    {"align", "reads against a reference, and paths", bench_align, lw_align_backend_list,
+     "letters of the reference", 1000, 100000000},
+    {"apsp", "all-pairs shortest paths of random graphs", bench_paths, lw_paths_backend_list,
+     "vertices of the graph", 16, 1000000},
+    {"infer", "int8 layers", bench_infer, lw_infer_backend_list, "inputs and outputs of a square layer", 16,
+     65536},
+    {"search", "queries against a protein database", bench_search, lw_search_backend_list,
+     "letters of the database", 10000, 100000000000},
+    {"techniques", "kernels that differ in one thing", bench_techniques, NULL, NULL, 0, 0},
 };
 const int bench_domain_count = (int)(sizeof bench_domains / sizeof *bench_domains);
 
@@ -127,6 +132,23 @@ static void keep_text(char *to, size_t size, const char *text)
     to[length] = '\0';
 }
 
+bool bench_wants(const bench *b, const char *backend)
+{
+    return strcmp(b->backend, "auto") == 0 || strcmp(b->backend, backend) == 0 ||
+           (strcmp(b->backend, "cuda") == 0 && strncmp(backend, "cuda", 4) == 0);
+}
+
+lw_status bench_folder(char *path, size_t size, lw_error *err)
+{
+    const char *where = getenv("TMPDIR");
+    if (!where || !*where)
+        where = "/tmp";
+    if (snprintf(path, size, "%s/lanewise-XXXXXX", where) >= (int)size || !mkdtemp(path))
+        return lw_fail(err, LW_E_IO, "%s: a folder for temporary files cannot be made: %s", where,
+                       strerror(errno));
+    return LW_OK;
+}
+
 lw_status bench_skip(bench *b, const char *domain, const char *what, const char *reason, lw_error *err)
 {
     LW_TRY(grow((void **)&b->skipped, b->n_skipped, &b->skipped_capacity, sizeof *b->skipped, err));
@@ -199,28 +221,21 @@ static lw_status list_unusable(bench *b, const bench_domain *d, lw_error *err)
     if (d->list && !has_backend(d, b->device, b->backend))
         LW_TRY(bench_skip(b, d->name, b->backend, "this domain has no such backend", err));
     for (int i = 0; i < n && i < 16; i++)
-        if (!rows[i].usable && (strcmp(b->backend, "auto") == 0 || strcmp(b->backend, rows[i].name) == 0 ||
-                                (strcmp(b->backend, "cuda") == 0 && strncmp(rows[i].name, "cuda", 4) == 0)))
+        if (!rows[i].usable && bench_wants(b, rows[i].name))
             LW_TRY(bench_skip(b, d->name, rows[i].name, rows[i].reason, err));
     return LW_OK;
 }
 
-/* With --sizes: databases of each size, graphs up to the largest. */
+/* Once, or for each of --sizes. */
 static lw_status run_domain(bench *b, const bench_domain *d, lw_error *err)
 {
-    int64_t letters = b->letters, vertices = b->vertices;
-    bool each = strcmp(d->name, "search") == 0;
-    for (int i = 0; i < b->n_sizes; i++)
-        b->vertices = i == 0 || b->sizes[i] > b->vertices ? b->sizes[i] : b->vertices;
-    lw_status status = LW_OK;
-    for (int i = 0; i < (each && b->n_sizes ? b->n_sizes : 1) && status == LW_OK; i++) {
-        if (b->n_sizes)
-            b->letters = b->sizes[i];
-        status = d->run(b, err);
+    if (!b->n_sizes)
+        return d->run(b, err);
+    for (int i = 0; i < b->n_sizes; i++) {
+        b->size = b->sizes[i];
+        LW_TRY(d->run(b, err));
     }
-    b->letters = letters;
-    b->vertices = vertices;
-    return status;
+    return LW_OK;
 }
 
 static bool wants_gpu(const bench *b)
@@ -294,6 +309,8 @@ static void print_row(const bench *b, const bench_result *r, FILE *to)
         fprintf(to, " %.0f %% of %s", 100 * r->share, r->limit);
     if (r->per_watt > 0)
         fprintf(to, " %.3g %s/W", r->per_watt, r->unit);
+    if (r->error > 0)
+        fprintf(to, " error < %.1e", r->error);
     if (r->registers > 0)
         fprintf(to, " %d registers%s", r->registers, r->local_bytes ? "" : ", no spill");
     if (r->local_bytes > 0)
@@ -395,6 +412,8 @@ static void put_result(const bench_result *r, FILE *to)
     put_member(to, ", ", "unit", r->unit);
     fprintf(to, ", \"median\": %.6g, \"min\": %.6g, \"max\": %.6g, \"repeats\": %d", r->median, r->minimum,
             r->maximum, r->repeats);
+    if (r->error > 0)
+        fprintf(to, ", \"error\": %.3g", r->error);
     if (r->after.mhz > 0) {
         put_reading(to, "before", &r->before);
         put_reading(to, "after", &r->after);

@@ -23,6 +23,7 @@ typedef struct bench_result {
     double median, minimum, maximum; /* in `unit` */
     int repeats;
     bool one_thread; /* timed by the clock of the calling thread, which a busy machine does not stretch */
+    double error;    /* greatest relative error of float results against the reference; 0: they are equal */
 
     /* what the frame adds to results of a GPU; 0 or empty: not known */
     nvml_reading before, after;
@@ -30,7 +31,9 @@ typedef struct bench_result {
     double per_watt;  /* in `unit` */
     char limit[48];   /* name of the ceiling that bounds it */
     double share;     /* part of the ceiling that was reached, 1 = all of it */
-    double intensity; /* the ceiling's operations for a byte of the card's memory */
+    /* the ceiling's operations for a byte of the card's memory; where a bench sets it, units of work without
+     * prefix, which the frame turns into those */
+    double intensity;
 
     /* of kernels of the laboratory */
     int registers, local_bytes; /* a thread; registers 0: not a kernel */
@@ -63,6 +66,7 @@ typedef struct bench {
     int64_t vertices; /* largest graph of `apsp`; 0: by the device */
     int n_sizes;      /* of --sizes; 0: each domain's own */
     int64_t sizes[BENCH_MAX_SIZES];
+    int64_t size;        /* the one of them that a domain is called for; 0: its own */
     const char *pairs;   /* shapes of pairs, alone; NULL: all of `align` */
     int mode;            /* of these, a lw_mode; -1: all */
     bool scores;         /* time pairs without their paths too */
@@ -92,14 +96,17 @@ typedef struct bench_domain {
     const char *name, *what;
     lw_status (*run)(bench *b, lw_error *err);
     int (*list)(int device, lw_backend_info *out, int capacity); /* its backends; NULL: no table of them */
+    const char *size; /* what the numbers of --sizes are here; NULL: it has no sizes */
+    int64_t least, most;
 } bench_domain;
 
 extern const bench_domain bench_domains[];
 extern const int bench_domain_count;
 
 lw_status bench_align(bench *b, lw_error *err);
-lw_status bench_cigars(bench *b, lw_error *err); /* a part of align */
-lw_status bench_pairs(bench *b, lw_error *err);  /* a part of bench_align() */
+lw_status bench_cigars(bench *b, lw_error *err);                /* a part of align */
+lw_status bench_pairs(bench *b, lw_error *err);                 /* a part of bench_align() */
+lw_status bench_pairs_check(const char *shapes, lw_error *err); /* LW_E_ARG: not what --pairs takes */
 lw_status bench_paths(bench *b, lw_error *err);
 lw_status bench_infer(bench *b, lw_error *err);
 lw_status bench_search(bench *b, lw_error *err);
@@ -122,6 +129,12 @@ lw_status bench_add(bench *b, const bench_result *about, double *rates, int n, l
  * other members are those of *about. */
 lw_status bench_measure(bench *b, const bench_result *about, double amount,
                         lw_status (*work)(void *arg, lw_error *err), void *arg, lw_error *err);
+
+/* Whether --backend asks for this row: auto is all of them, cuda all of CUDA's. */
+bool bench_wants(const bench *b, const char *backend);
+
+/* Makes a folder for temporary files in $TMPDIR, else in /tmp. The caller empties and removes it. */
+lw_status bench_folder(char *path, size_t size, lw_error *err);
 
 /* Lists a row that cannot run here. */
 lw_status bench_skip(bench *b, const char *domain, const char *what, const char *reason, lw_error *err);

@@ -1,6 +1,7 @@
 /* bench_align.c - reads against a reference: every backend, the CPU row once per instruction set on one
  * thread, and parasail where its library is installed; then paths of reads with gaps. */
 #include "bench.h"
+#include "letters.h"
 #include "peer_library.h"
 
 #include <dlfcn.h>
@@ -24,46 +25,32 @@ typedef struct input {
     int64_t n;
 } input;
 
-static uint32_t random_below(uint64_t *state, uint32_t below)
-{
-    *state = *state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)((*state >> 33) % below);
-}
-
 static void input_free(input *in)
 {
     free(in->reference), free(in->codes), free(in->start), free(in->len);
 }
 
-/* per_mille errors: eight of ten substitutions, one insertion, one deletion. */
-static lw_status input_make(input *in, const lw_scoring *sc, int64_t n, uint32_t per_mille, lw_error *err)
+static lw_status input_make(input *in, const lw_scoring *sc, int64_t n, int32_t reference_len, lw_error *err)
 {
     uint64_t state = 20260101;
-    *in = (input){.n = n, .reference_len = REFERENCE_LETTERS};
-    in->reference = malloc(REFERENCE_LETTERS);
+    *in = (input){.n = n, .reference_len = reference_len};
+    in->reference = malloc((size_t)reference_len);
     in->codes = malloc((size_t)n * READ_LETTERS);
     in->start = malloc((size_t)n * sizeof *in->start);
     in->len = malloc((size_t)n * sizeof *in->len);
     if (!in->reference || !in->codes || !in->start || !in->len) {
         input_free(in);
-        return lw_fail_memory(err, (size_t)n * READ_LETTERS);
+        return lw_fail_memory(err, (size_t)n * READ_LETTERS + (size_t)reference_len);
     }
-    for (int32_t j = 0; j < REFERENCE_LETTERS; j++)
-        in->reference[j] = (uint8_t)random_below(&state, 4);
+    for (int32_t j = 0; j < reference_len; j++)
+        in->reference[j] = (uint8_t)letters_below(&state, 4);
+    const letters_source from = {in->reference, reference_len, 4, 20};
     for (int64_t i = 0; i < n; i++) {
         uint8_t *p = in->codes + i * READ_LETTERS;
         in->start[i] = i * READ_LETTERS;
         in->len[i] = READ_LETTERS;
-        int32_t at = (int32_t)random_below(&state, REFERENCE_LETTERS - 2 * READ_LETTERS);
-        for (int32_t k = 0; k < READ_LETTERS;) {
-            uint32_t error = random_below(&state, 1000) < per_mille ? 1 + random_below(&state, 10) : 0;
-            if (error == 9) { /* deletion */
-                at++;
-                continue;
-            }
-            p[k++] = error ? (uint8_t)random_below(&state, 4) : in->reference[at];
-            at += error != 10; /* insertion */
-        }
+        int32_t at = (int32_t)letters_below(&state, (uint32_t)(reference_len - 2 * READ_LETTERS));
+        letters_draw(&state, &from, at, p, READ_LETTERS);
         for (int32_t k = 0; i % 2 && k < READ_LETTERS / 2; k++) {
             uint8_t a = p[k];
             p[k] = sc->complement[p[READ_LETTERS - 1 - k]];
@@ -71,6 +58,13 @@ static lw_status input_make(input *in, const lw_scoring *sc, int64_t n, uint32_t
         }
     }
     return LW_OK;
+}
+
+/* So many of n reads that a longer reference takes as long as the usual one. */
+static int64_t at_length(int64_t n, int64_t reference_len)
+{
+    int64_t fewer = reference_len > REFERENCE_LETTERS ? n * REFERENCE_LETTERS / reference_len : n;
+    return fewer > 0 ? fewer : 1;
 }
 
 static lw_seqs reads_of(const input *in, int64_t n)
@@ -117,7 +111,8 @@ static lw_status verify(const lw_align_backend *row, const lw_align_setup *setup
                         lw_error *err)
 {
     lw_hit want[SCALAR_READS], got[SCALAR_READS];
-    lw_seqs reads = reads_of(in, in->n < SCALAR_READS ? in->n : SCALAR_READS);
+    int64_t most = at_length(SCALAR_READS, in->reference_len);
+    lw_seqs reads = reads_of(in, in->n < most ? in->n : most);
     lw_placements a = {.hits = want}, b = {.hits = got};
     void *context;
     LW_TRY(lw_align_scalar.open(&lw_align_scalar, &context, setup, err));
@@ -150,9 +145,8 @@ static lw_status bench_row(bench *b, const lw_align_backend *row, const char *la
     about.one_thread = !setup->pool;
     int strands = setup->strands == LW_BOTH_STRANDS ? 2 : 1;
     snprintf(about.backend, sizeof about.backend, "%s", label);
-    snprintf(about.shape, sizeof about.shape, "%lld x %d vs %d, %d strand%s, %d thread%s", (long long)n,
-             READ_LETTERS, in->reference_len, strands, strands == 2 ? "s" : "", lw_pool_threads(setup->pool),
-             lw_pool_threads(setup->pool) > 1 ? "s" : "");
+    snprintf(about.shape, sizeof about.shape, "%lld x %d vs %d, %d strand%s%s", (long long)n, READ_LETTERS,
+             in->reference_len, strands, strands == 2 ? "s" : "", setup->pool ? "" : ", 1 thread");
     double cells = (double)n * READ_LETTERS * in->reference_len * strands;
     lw_status status = bench_measure(b, &about, cells * 1e-9, place, &p, err);
     row->close(p.context);
@@ -167,8 +161,8 @@ static lw_status bench_trace(bench *b, const lw_align_backend *row, const char *
     placing p = {.row = row, .reads = reads_of(in, n)};
     bench_result about = {.domain = "align", .name = "trace", .verified = true, .unit = "Mreads/s"};
     snprintf(about.backend, sizeof about.backend, "%s", label);
-    snprintf(about.shape, sizeof about.shape, "%lld x %d, %d thread%s", (long long)n, READ_LETTERS,
-             lw_pool_threads(setup->pool), lw_pool_threads(setup->pool) > 1 ? "s" : "");
+    snprintf(about.shape, sizeof about.shape, "%lld x %d vs %d", (long long)n, READ_LETTERS,
+             in->reference_len);
     p.tasks = calloc((size_t)n, sizeof *p.tasks);
     p.paths = calloc((size_t)n, sizeof *p.paths);
     lw_status status = LW_OK;
@@ -340,9 +334,12 @@ lw_status bench_align(bench *b, lw_error *err)
     if (b->pairs)
         return bench_pairs(b, err);
     LW_TRY(lw_scoring_dna(&sc, 1, 4, 6, 1, err));
-    const int64_t few = b->quick ? 64 : 1000, many = b->quick ? 256 : 20000, most = b->quick ? 2000 : 1000000;
+    const int64_t length = b->size ? b->size : REFERENCE_LETTERS,
+                  few = at_length(b->quick ? 64 : 1000, length),
+                  many = at_length(b->quick ? 256 : 20000, length),
+                  most = at_length(b->quick ? 2000 : 1000000, length);
     input in;
-    LW_TRY(input_make(&in, &sc, most, 20, err));
+    LW_TRY(input_make(&in, &sc, most, (int32_t)length, err));
     lw_seqs refs = {.n = 1, .codes = in.reference, .start = &in.reference_start, .len = &in.reference_len};
     lw_align_setup setup = {.scoring = &sc,
                             .mode = LW_LOCAL,
@@ -354,18 +351,16 @@ lw_status bench_align(bench *b, lw_error *err)
                             .host = b->host};
     lw_hit *hits = malloc((size_t)most * sizeof *hits);
     lw_status status = hits ? LW_OK : lw_fail_memory(err, (size_t)most * sizeof *hits);
-    bool all = strcmp(b->backend, "auto") == 0;
-    if (status == LW_OK && (all || strcmp(b->backend, "cpu") == 0)) {
+    if (status == LW_OK && bench_wants(b, lw_align_cpu.base.name)) {
         LW_TRY_END(bench_instruction_sets(b, &setup, &in, few, hits, err));
         LW_TRY_END(bench_parasail(b, &sc, &in, few, hits, err));
-        LW_TRY_END(bench_cigars(b, err));
+        if (!b->size)
+            LW_TRY_END(bench_cigars(b, err));
     }
     for (int i = 1; i < lw_align_backend_count && status == LW_OK; i++) {
         const lw_align_backend *row = lw_align_backends[i];
         lw_error reason = {0};
-        bool wanted = all || strcmp(row->base.name, b->backend) == 0 ||
-                      (strcmp(b->backend, "cuda") == 0 && strncmp(row->base.name, "cuda", 4) == 0);
-        if (!wanted)
+        if (!bench_wants(b, row->base.name))
             continue;
         if (row->base.usable(&row->base, b->device, &reason) != LW_OK) {
             lw_say(b->host, LW_SAY_INFO, "%s: %s", row->base.name, reason.message);
@@ -381,5 +376,5 @@ lw_status bench_align(bench *b, lw_error *err)
 end:
     free(hits);
     input_free(&in);
-    return status == LW_OK ? bench_pairs(b, err) : status;
+    return status == LW_OK && !b->size ? bench_pairs(b, err) : status;
 }

@@ -1,6 +1,7 @@
 /* bench_cigars.c - local alignments of pairs with their CIGARs on one thread: the CPU row, and parasail where
  * its library is installed. */
 #include "bench.h"
+#include "letters.h"
 #include "peer_library.h"
 
 #include <dlfcn.h>
@@ -23,12 +24,6 @@ typedef struct input {
     int32_t query_len[MAX_PAIRS], target_len[MAX_PAIRS];
 } input;
 
-static uint32_t random_below(uint64_t *state, uint32_t below)
-{
-    *state = *state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)((*state >> 33) % below);
-}
-
 static lw_status make_input(input *in, lw_error *err)
 {
     uint64_t state = 5;
@@ -43,17 +38,10 @@ static lw_status make_input(input *in, lw_error *err)
         in->query_start[p] = (int64_t)(p * m), in->target_start[p] = (int64_t)(p * n);
         in->query_len[p] = in->m, in->target_len[p] = in->n;
         for (int32_t j = 0; j < in->n; j++)
-            target[j] = (uint8_t)random_below(&state, letters);
-        int32_t at = in->n > in->m ? (int32_t)random_below(&state, (uint32_t)(in->n - in->m)) : 0;
-        for (int32_t i = 0; i < in->m;) {
-            uint32_t error = random_below(&state, 1000) < 50 ? 1 + random_below(&state, 10) : 0;
-            if (error == 9) { /* deletion */
-                at++;
-                continue;
-            }
-            query[i++] = error || at >= in->n ? (uint8_t)random_below(&state, letters) : target[at];
-            at += error != 10; /* insertion */
-        }
+            target[j] = (uint8_t)letters_below(&state, letters);
+        int32_t at = in->n > in->m ? (int32_t)letters_below(&state, (uint32_t)(in->n - in->m)) : 0;
+        const letters_source from = {target, in->n, letters, 50};
+        letters_draw(&state, &from, at, query, in->m);
     }
     return LW_OK;
 }

@@ -177,6 +177,16 @@ static lw_status work(void *arg, lw_error *err)
     return j->network->context ? j->network->backend->wait(j->network->context, err) : LW_OK;
 }
 
+/* Operations for a byte of a product, every operand moved once; 0: not counted in operations. */
+static double intensity_of(const shape *s)
+{
+    double m = (double)s->m, n = (double)s->n, k = (double)s->k, bytes = n * k + m * k + m * n;
+    if (s->layer == LINEAR)
+        return 2 * m * n * k / bytes;
+    double per_image = m * k + m * n, width = (double)s->width, images = (double)s->images;
+    return s->layer == CONV ? 2 * m * n * k * width * images / (n * k * width + images * per_image) : 0;
+}
+
 /* Bytes moved or operations (a multiply-add is two) of one run. */
 static double amount_of(const shape *s, const char **unit)
 {
@@ -215,10 +225,9 @@ static lw_status bench_shape(bench *b, const lw_infer_backend *row, const shape 
     job j = {.network = &n, .c = &c, .times = row->open && !b->quick ? (int)(0.02 / seconds) + 1 : 1};
     snprintf(about.unit, sizeof about.unit, "%s", unit);
     snprintf(about.backend, sizeof about.backend, "%s", peer ? "peer" : row->base.name);
-    if (error > 0)
-        snprintf(about.name, sizeof about.name, "%s (error < %.1e)", s->name, error);
-    else
-        snprintf(about.name, sizeof about.name, "%s%s", s->name, peer ? " cuBLASLt + requantize" : "");
+    snprintf(about.name, sizeof about.name, "%s%s", s->name, peer ? " cuBLASLt + requantize" : "");
+    about.error = error;
+    about.intensity = intensity_of(s);
     if (s->layer == CONV)
         snprintf(about.shape, sizeof about.shape, "%lld x %lld x %lld -> %lld, width %lld",
                  (long long)s->images, (long long)s->k, (long long)s->m, (long long)s->n,
@@ -235,31 +244,31 @@ end:
     return status;
 }
 
-static bool wanted(const bench *b, const lw_backend *row)
-{
-    bool cuda = strncmp(row->name, "cuda", 4) == 0;
-    return (strcmp(b->backend, "auto") == 0 || strcmp(b->backend, row->name) == 0 ||
-            (cuda && strcmp(b->backend, "cuda") == 0)) &&
-           row->usable(row, b->device, NULL) == LW_OK;
-}
-
 lw_status bench_infer(bench *b, lw_error *err)
 {
+    const int64_t size = b->size;
+    const shape sized[] = {
+        /* of --sizes: square layers, rows of that many */
+        {LINEAR, "linear", 1, size, size, 0, 0},       {LINEAR, "linear", 32, size, size, 0, 0},
+        {LINEAR, "linear", 1024, size, size, 0, 0},    {SOFTMAX, "softmax", 4096, size, 0, 0, 0},
+        {LAYERNORM, "layernorm", 4096, size, 0, 0, 0},
+    };
     for (int r = 0; r < lw_infer_backend_count; r++) {
         const lw_infer_backend *row = lw_infer_backends[r];
         bool gpu = row->open != NULL, plain = strcmp(row->base.name, "cuda-int") == 0;
-        if (!wanted(b, &row->base))
+        if (!bench_wants(b, row->base.name) || row->base.usable(&row->base, b->device, NULL) != LW_OK)
             continue;
-        const shape *shapes = b->quick ? quick : gpu ? on_gpu : on_cpu;
-        size_t n = b->quick ? sizeof quick : gpu ? sizeof on_gpu : sizeof on_cpu;
+        const shape *shapes = size ? sized : b->quick ? quick : gpu ? on_gpu : on_cpu;
+        size_t n = size ? sizeof sized : b->quick ? sizeof quick : gpu ? sizeof on_gpu : sizeof on_cpu;
         for (size_t i = 0; i < n / sizeof *shapes; i++) {
             const shape *s = &shapes[i];
             double work_of = (double)s->m * (double)s->n * (double)s->k;
             /* what would take seconds is left out */
-            if (!b->quick && s->layer != COPY && (row == &lw_infer_scalar || (plain && work_of > 1e11)))
+            bool small = b->quick && !size;
+            if (!small && s->layer != COPY && (row == &lw_infer_scalar || (plain && work_of > 1e11)))
                 continue;
             LW_TRY(bench_shape(b, row, s, false, err));
-            bool with_peer = row == &lw_infer_cuda_tensor && s->layer == LINEAR && s->m >= 16 && !b->quick;
+            bool with_peer = row == &lw_infer_cuda_tensor && s->layer == LINEAR && s->m >= 16 && !small;
             lw_error refused = {0};
             if (with_peer && bench_shape(b, &lw_infer_cuda_library, s, true, &refused) != LW_OK)
                 lw_say(b->host, LW_SAY_INFO, "cuBLASLt is not compared: %s", refused.message);

@@ -1,7 +1,10 @@
 /* bench_pairs.c - pairs of sequences with their paths, in several shapes: the score alone and the whole call
  * from sequences to CIGARs. */
 #include "bench.h"
+#include "letters.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,13 +36,7 @@ typedef struct running {
     lw_cigars cigars;
 } running;
 
-enum { SCALAR_CELLS = 30000000, VERIFY_PIECE = 64 };
-
-static uint32_t random_below(uint64_t *state, uint32_t below)
-{
-    *state = *state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)((*state >> 33) % below);
-}
+enum { SCALAR_CELLS = 30000000, VERIFY_PIECE = 64, ERRORS_PER_MILLE = 50 };
 
 static void input_free(input *in)
 {
@@ -53,7 +50,6 @@ typedef struct make_call {
     input *in;
 } make_call;
 
-/* 5 % errors: eight of ten substitutions, one insertion, one deletion. */
 static lw_status make_piece(void *arg, int64_t piece, int worker, lw_error *err)
 {
     (void)worker, (void)err;
@@ -68,18 +64,11 @@ static lw_status make_piece(void *arg, int64_t piece, int worker, lw_error *err)
         in->start[1][i] = s->n * s->query + i * s->target;
         uint8_t *query = in->codes + in->start[0][i], *target = in->codes + in->start[1][i];
         for (int32_t j = 0; j < s->target; j++)
-            target[j] = (uint8_t)random_below(&state, 4);
+            target[j] = (uint8_t)letters_below(&state, 4);
         int32_t at =
-            s->target > s->query ? (int32_t)random_below(&state, (uint32_t)(s->target - s->query)) : 0;
-        for (int32_t k = 0; k < s->query;) {
-            uint32_t error = random_below(&state, 1000) < 50 ? 1 + random_below(&state, 10) : 0;
-            if (error == 9) { /* deletion */
-                at++;
-                continue;
-            }
-            query[k++] = error || at >= s->target ? (uint8_t)random_below(&state, 4) : target[at];
-            at += error != 10; /* insertion */
-        }
+            s->target > s->query ? (int32_t)letters_below(&state, (uint32_t)(s->target - s->query)) : 0;
+        const letters_source from = {target, s->target, 4, ERRORS_PER_MILLE};
+        letters_draw(&state, &from, at, query, s->query);
     }
     return LW_OK;
 }
@@ -247,17 +236,42 @@ static lw_status bench_shape(bench *b, const lw_align_backend *row, const lw_sco
     return status;
 }
 
+/* A whole number from 1 to INT32_MAX that ends before `after`; moves *text behind that. */
+static bool next_number(const char **text, char after, int64_t *out)
+{
+    char *end;
+    errno = 0;
+    long long value = isdigit((unsigned char)**text) ? strtoll(*text, &end, 10) : 0;
+    if (value < 1 || value > INT32_MAX || errno != 0 || (after && *end != after))
+        return false;
+    *text = end + (after != 0);
+    *out = value;
+    return true;
+}
+
 /* "150x200:1000000,1000x1000:100000" */
 static lw_status next_shape(const char **text, shape *s, lw_error *err)
 {
-    int used = 0;
-    long long n = 0;
-    if (sscanf(*text, "%dx%d:%lld%n", &s->query, &s->target, &n, &used) < 3 || s->query < 1 ||
-        s->target < 1 || n < 1 || n > INT32_MAX || ((*text)[used] != ',' && (*text)[used] != '\0'))
+    const char *given = *text;
+    int64_t query, target;
+    if (!next_number(text, 'x', &query) || !next_number(text, ':', &target) || !next_number(text, 0, &s->n) ||
+        (**text != '\0' && (**text != ',' || (*text)[1] == '\0')))
         return lw_fail(err, LW_E_ARG,
-                       "--pairs %s: shapes are written as QUERYxTARGET:PAIRS, with commas between", *text);
-    s->n = n;
-    *text += used + ((*text)[used] == ',');
+                       "--pairs '%.60s': shapes are written as QUERYxTARGET:PAIRS, with commas between, each "
+                       "number from 1 to %d",
+                       given, INT32_MAX);
+    s->query = (int32_t)query;
+    s->target = (int32_t)target;
+    *text += **text == ',';
+    return LW_OK;
+}
+
+lw_status bench_pairs_check(const char *shapes, lw_error *err)
+{
+    shape s;
+    do
+        LW_TRY(next_shape(&shapes, &s, err));
+    while (*shapes);
     return LW_OK;
 }
 
@@ -274,10 +288,8 @@ lw_status bench_pairs(bench *b, lw_error *err)
         LW_TRY(input_make(&in, &s, b->pool, err));
         for (int i = 1; i < lw_align_backend_count && status == LW_OK; i++) {
             const lw_align_backend *row = lw_align_backends[i];
-            bool wanted = strcmp(b->backend, "auto") == 0 || strcmp(row->base.name, b->backend) == 0 ||
-                          (strcmp(b->backend, "cuda") == 0 && strncmp(row->base.name, "cuda", 4) == 0);
             lw_error reason = {0};
-            if (!wanted)
+            if (!bench_wants(b, row->base.name))
                 continue;
             if (row->base.usable(&row->base, b->device, &reason) != LW_OK) {
                 lw_say(b->host, LW_SAY_INFO, "%s: %s", row->base.name, reason.message);

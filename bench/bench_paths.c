@@ -5,6 +5,7 @@
  */
 #include "bench.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -231,15 +232,15 @@ static lw_status add_exponent(bench *b, const paths_kind *kind, const char *back
                       (f->n * f->xy - f->x * f->y) / (f->n * f->xx - f->x * f->x), err);
 }
 
-/* One row and kind over all sizes: rates, times, and their exponent over all sizes and over the large ones,
- * which fill the machine. */
-static lw_status bench_sizes(session *s, const lw_paths_backend *row, const paths_kind *kind, int64_t most,
-                             lw_error *err)
+/* One row and kind over the sizes from `least` on, each twice the one before: rates, times, and their
+ * exponent over all sizes and over the large ones, which fill the machine. */
+static lw_status bench_sizes(session *s, const lw_paths_backend *row, const paths_kind *kind, int64_t least,
+                             int64_t most, lw_error *err)
 {
     enum { LARGE = 4096 };
     bench *b = s->b;
     fit all = {0}, large = {0};
-    for (int64_t n = kind->least; n <= most; n *= 2) {
+    for (int64_t n = least; n <= most; n *= 2) {
         task t = {.row = row, .kind = kind, .n = n, .degree = DEGREE, .pool = b->pool};
         outcome o;
         LW_TRY(run_task(s, &t, &o, err));
@@ -337,6 +338,26 @@ static lw_status bench_threads(session *s, int64_t n, lw_error *err)
 
 extern char **environ;
 
+/* The exit code of a program, from PATH where its name has no slash; -1 where it could not be run or was
+ * killed. Its output goes nowhere, with `quiet` what it says about errors too. */
+static int run_program(const char *program, const char *const *arguments, bool quiet)
+{
+    posix_spawn_file_actions_t nowhere;
+    if (posix_spawn_file_actions_init(&nowhere) != 0)
+        return -1;
+    pid_t child;
+    int code = -1;
+    if (posix_spawn_file_actions_addopen(&nowhere, STDOUT_FILENO, "/dev/null", O_WRONLY, 0) == 0 &&
+        (!quiet || posix_spawn_file_actions_adddup2(&nowhere, STDOUT_FILENO, STDERR_FILENO) == 0) &&
+        posix_spawnp(&child, program, &nowhere, NULL, (char *const *)(uintptr_t)arguments, environ) == 0 &&
+        waitpid(child, &code, 0) == child)
+        code = WIFEXITED(code) ? WEXITSTATUS(code) : -1;
+    else
+        code = -1;
+    posix_spawn_file_actions_destroy(&nowhere);
+    return code;
+}
+
 /* Runs this program with these arguments. Seconds of the wall clock, start and end of the process
  * included. */
 static lw_status run_self(const char *const *arguments, double *seconds, lw_error *err)
@@ -346,16 +367,10 @@ static lw_status run_self(const char *const *arguments, double *seconds, lw_erro
     if (length <= 0)
         return lw_fail(err, LW_E_UNSUPPORTED, "/proc/self/exe is not there");
     self[length] = '\0';
-    pid_t child;
-    int code = 0;
     double begun = bench_now(false);
-    if (posix_spawn(&child, self, NULL, NULL, (char *const *)(uintptr_t)arguments, environ) != 0 ||
-        waitpid(child, &code, 0) != child)
-        return lw_fail(err, LW_E_IO, "%s cannot be run", self);
+    int code = run_program(self, arguments, false);
     *seconds = bench_now(false) - begun;
-    if (!WIFEXITED(code) || WEXITSTATUS(code) != 0)
-        return lw_fail(err, LW_E_INTERNAL, "lanewise apsp failed with code %d", code);
-    return LW_OK;
+    return code == 0 ? LW_OK : lw_fail(err, LW_E_INTERNAL, "lanewise apsp failed with code %d", code);
 }
 
 /* Reads the .npy and proves it. */
@@ -388,11 +403,8 @@ static lw_status bench_program(session *s, const lw_paths_backend *row, int64_t 
         lw_say(b->host, LW_SAY_INFO, "the whole program is timed on Linux only");
         return LW_OK;
     }
-    const char *where = getenv("TMPDIR");
     char folder[1024], edges[1100], matrix[1100], names[1100], device[16], threads[16], shape[96];
-    snprintf(folder, sizeof folder, "%s/lw-bench-XXXXXX", where && *where ? where : "/tmp");
-    if (!mkdtemp(folder))
-        return lw_fail(err, LW_E_IO, "%s cannot be made", folder);
+    LW_TRY(bench_folder(folder, sizeof folder, err));
     snprintf(edges, sizeof edges, "%s/edges.txt", folder);
     snprintf(matrix, sizeof matrix, "%s/d.npy", folder);
     snprintf(names, sizeof names, "%s/d.names.txt", folder);
@@ -443,39 +455,45 @@ static lw_status bench_scipy(session *s, int64_t n, lw_error *err)
                                  "m = numpy.load(sys.argv[1])\n"
                                  "t = time.thread_time()\n"
                                  "d = g.floyd_warshall(m)\n"
-                                 "print(time.thread_time() - t)\n"
-                                 "numpy.save(open(sys.argv[1], \"wb\"), d)\n";
+                                 "t = time.thread_time() - t\n"
+                                 "numpy.save(sys.argv[1], d)\n"
+                                 "print(t, file=open(sys.argv[2], \"w\"))\n";
+    static const char *const pythons[] = {"python3", "/usr/bin/python3"};
     bench *b = s->b;
     const task peer = {.row = &lw_paths_cpu, .kind = &kinds[F64], .n = n, .degree = DEGREE};
     paths_graph g;
     LW_TRY(paths_graph_random(&g, peer.kind, n, peer.degree, err)); /* float64, scipy's own type */
-    char path[] = "/tmp/lw-bench-XXXXXX", command[1024];
+    char folder[1024], matrix[1100], time[1100];
     lw_npy array = {.dtype = LW_F64, .ndim = 2, .shape = {n, n}, .count = n * n, .data = g.matrix};
     lw_npy theirs = {0};
     lw_outfile *file = NULL;
     lw_status status = LW_OK;
     uint64_t sum;
-    int fd = mkstemp(path);
-    if (fd < 0) {
+    status = bench_folder(folder, sizeof folder, err);
+    if (status != LW_OK) {
         paths_graph_free(&g);
-        return lw_fail(err, LW_E_IO, "no temporary file in /tmp");
+        return status;
     }
-    close(fd);
+    snprintf(matrix, sizeof matrix, "%s/d.npy", folder);
+    snprintf(time, sizeof time, "%s/time", folder);
     LW_TRY_END(paths_graph_fill(&g, b->pool, err));
-    LW_TRY_END(lw_outfile_open(&file, path, NULL, err));
+    LW_TRY_END(lw_outfile_open(&file, matrix, NULL, err));
     LW_TRY_END(lw_outfile_close(file, lw_npy_write(file, &array, err), err));
-    snprintf(command, sizeof command,
-             "for p in python3 /usr/bin/python3; do $p -c '%s' %s 2>/dev/null && exit 0; done; exit 3",
-             script, path);
+    bool ran = false;
+    for (size_t i = 0; i < sizeof pythons / sizeof *pythons && !ran; i++) {
+        const char *arguments[] = {"python3", "-c", script, matrix, time, NULL};
+        ran = run_program(pythons[i], arguments, true) == 0;
+    }
+    FILE *from = ran ? fopen(time, "r") : NULL;
     double seconds = 0;
-    FILE *pipe = popen(command, "r");
-    int fields = pipe ? fscanf(pipe, "%lf", &seconds) : 0;
-    int code = pipe ? pclose(pipe) : 1;
-    if (fields != 1 || code != 0) {
+    int fields = from ? fscanf(from, "%lf", &seconds) : 0;
+    if (from)
+        fclose(from);
+    if (fields != 1 || seconds <= 0) {
         lw_say(b->host, LW_SAY_WARNING, "scipy is not installed, so it is not compared");
         goto end;
     }
-    LW_TRY_END(lw_npy_read(&theirs, path, err));
+    LW_TRY_END(lw_npy_read(&theirs, matrix, err));
     if (theirs.dtype != LW_F64 || theirs.count != n * n) {
         status = lw_fail(err, LW_E_INTERNAL, "scipy wrote another matrix than was asked for");
         goto end;
@@ -494,7 +512,7 @@ static lw_status bench_scipy(session *s, int64_t n, lw_error *err)
     double rate = 1e-9 * cube(n) / seconds;
     status = bench_add(b, &about, &rate, 1, err);
 end:
-    remove(path);
+    remove(matrix), remove(time), rmdir(folder);
     lw_npy_free(&theirs);
     paths_graph_free(&g);
     return status;
@@ -504,9 +522,7 @@ end:
 
 static bool wanted(const bench *b, const lw_paths_backend *row)
 {
-    return (strcmp(b->backend, "auto") == 0 || strcmp(b->backend, row->base.name) == 0 ||
-            (is_cuda(row) && strcmp(b->backend, "cuda") == 0)) &&
-           row->base.usable(&row->base, b->device, NULL) == LW_OK;
+    return bench_wants(b, row->base.name) && row->base.usable(&row->base, b->device, NULL) == LW_OK;
 }
 
 /* The largest size of a row and kind. The first CUDA row is the one to measure; the others show what other
@@ -527,9 +543,31 @@ static int64_t largest(const bench *b, const lw_paths_backend *row, bool first, 
     return most < cap ? most : cap;
 }
 
+/* --sizes: graphs of that many vertices and nothing else. */
+static lw_status bench_one_size(session *s, int64_t n, lw_error *err)
+{
+    for (int r = 0; r < lw_paths_backend_count; r++) {
+        const lw_paths_backend *row = lw_paths_backends[r];
+        if (!wanted(s->b, row))
+            continue;
+        if (row == &lw_paths_scalar && n > SCALAR_MOST) {
+            char what[64];
+            snprintf(what, sizeof what, "%s, n = %lld", row->base.name, (long long)n);
+            LW_TRY(bench_skip(s->b, "apsp", what, "too slow for graphs of this size", err));
+            continue;
+        }
+        for (int k = 0; k < KINDS; k++)
+            if (row->supports(row, kinds[k].type, NULL) == LW_OK)
+                LW_TRY(bench_sizes(s, row, &kinds[k], n, n, err));
+    }
+    return LW_OK;
+}
+
 lw_status bench_paths(bench *b, lw_error *err)
 {
     session s = {.b = b};
+    if (b->size)
+        return bench_one_size(&s, b->size, err);
     const lw_paths_backend *program = NULL; /* the last wanted CPU row, or the first CUDA row */
     bool first = true;
     for (int r = 0; r < lw_paths_backend_count; r++) {
@@ -538,7 +576,7 @@ lw_status bench_paths(bench *b, lw_error *err)
             continue;
         for (int k = 0; k < KINDS; k++)
             if (row->supports(row, kinds[k].type, NULL) == LW_OK)
-                LW_TRY(bench_sizes(&s, row, &kinds[k], largest(b, row, first, k), err));
+                LW_TRY(bench_sizes(&s, row, &kinds[k], kinds[k].least, largest(b, row, first, k), err));
         if (is_cuda(row) && first) {
             int64_t most = b->quick ? 512 : b->vertices ? b->vertices : 65536;
             LW_TRY(bench_shapes(&s, row, most, err));

@@ -318,11 +318,8 @@ static lw_status run_files(void *arg, lw_error *err)
 /* The many queries, from a database file and from FASTA, to the last line written. */
 static lw_status bench_files(bench *b, input *in, const lw_search_backend *row, lw_error *err)
 {
-    const char *tmp = getenv("TMPDIR");
-    char folder[256], fasta[300], packed[300], queries[300];
-    snprintf(folder, sizeof folder, "%s/lanewise-bench-XXXXXX", tmp ? tmp : "/tmp");
-    if (!mkdtemp(folder))
-        return lw_fail(err, LW_E_IO, "%s: no folder can be made there", folder);
+    char folder[1024], fasta[1100], packed[1100], queries[1100];
+    LW_TRY(bench_folder(folder, sizeof folder, err));
     snprintf(fasta, sizeof fasta, "%s/db.fa", folder);
     snprintf(packed, sizeof packed, "%s/db.lwdb", folder);
     snprintf(queries, sizeof queries, "%s/q.fa", folder);
@@ -496,13 +493,14 @@ lw_status bench_search(bench *b, lw_error *err)
     LW_TRY(lw_scoring_matrix(&in.letters, "BLOSUM62", LW_PROTEIN, 11, 1, err));
     lw_search_scoring(&in.scoring, &in.letters);
     make_input(&in,
-               b->letters ? b->letters
-               : b->quick ? 400000
-               : device   ? 200000000
-                          : 4000000,
+               b->size      ? b->size
+               : b->letters ? b->letters
+               : b->quick   ? 400000
+               : device     ? 200000000
+                            : 4000000,
                b->quick ? 4 : 100, 1);
     lw_status status = LW_OK;
-    if (all || strcmp(b->backend, "cpu") == 0)
+    if (bench_wants(b, lw_search_cpu.base.name))
         LW_TRY_END(bench_one_thread(b, &in, err));
     lw_search_hit want[N_LENGTHS * TOP], found[N_LENGTHS * TOP];
     int32_t n_want[N_LENGTHS], n_found[N_LENGTHS];
@@ -511,9 +509,7 @@ lw_status bench_search(bench *b, lw_error *err)
     for (int i = 1; i < lw_search_backend_count; i++) {
         const lw_search_backend *row = lw_search_backends[i];
         lw_error reason = {0};
-        bool wanted = all || strcmp(row->base.name, b->backend) == 0 ||
-                      (strcmp(b->backend, "cuda") == 0 && strncmp(row->base.name, "cuda", 4) == 0);
-        if (!wanted || (row == &lw_search_cpu && device && all))
+        if (!bench_wants(b, row->base.name) || (row == &lw_search_cpu && device && all))
             continue; /* the CPU row would spend minutes on a device's database */
         if (row->base.usable(&row->base, b->device, &reason) != LW_OK) {
             lw_say(b->host, LW_SAY_INFO, "%s: %s", row->base.name, reason.message);

@@ -12,11 +12,6 @@
 #include "common/pow2.h"
 #include "lab.h"
 
-static bool wants_cpu(const bench *b)
-{
-    return strcmp(b->backend, "auto") == 0 || strcmp(b->backend, "cpu") == 0;
-}
-
 static bool wants_gpu(const bench *b)
 {
     return strcmp(b->backend, "auto") == 0 || strncmp(b->backend, "cuda", 4) == 0;
@@ -54,10 +49,9 @@ static lw_status host_copy(bench *b, lw_pool *pool, lw_error *err)
     if (status == LW_OK) {
         bench_result about = {
             .domain = "ceilings", .name = "copy", .backend = "cpu", .unit = "GB/s", .verified = true};
-        int threads = pool ? lw_pool_threads(pool) : 1;
         memset(c.from, 1, c.bytes);
-        snprintf(about.shape, sizeof about.shape, "%zu MiB, %d thread%s", c.bytes >> 20, threads,
-                 threads > 1 ? "s" : "");
+        snprintf(about.shape, sizeof about.shape, "%zu MiB, %s", c.bytes >> 20,
+                 pool ? "all threads" : "1 thread");
         status = bench_measure(b, &about, 2e-9 * (double)c.bytes, copy_all, &c, err);
         if (status == LW_OK && memcmp(c.from, c.to, c.bytes) != 0)
             status = lw_fail(err, LW_E_INTERNAL, "bench ceilings: the copy differs");
@@ -70,7 +64,7 @@ lw_status bench_ceilings(bench *b, lw_error *err)
 {
     lw_error reason = {0};
     lw_device device;
-    if (wants_cpu(b)) {
+    if (bench_wants(b, "cpu")) {
         LW_TRY(host_copy(b, NULL, err));
         if (lw_pool_threads(b->pool) > 1)
             LW_TRY(host_copy(b, b->pool, err));
@@ -278,7 +272,7 @@ lw_status bench_techniques(bench *b, lw_error *err)
 {
     lw_error reason = {0};
     lw_device device;
-    if (wants_cpu(b)) {
+    if (bench_wants(b, "cpu")) {
         LW_TRY(host_kernels(b, err));
         LW_TRY(host_floats(b, err));
     }

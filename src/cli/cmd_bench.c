@@ -84,11 +84,60 @@ static unsigned domains_of(cli *run)
     return set ? set : all;
 }
 
+/* An option, and the domain that it is for. */
+typedef struct bench_option {
+    const char *name;
+    bool given;
+    const char *domain; /* NULL: all */
+} bench_option;
+
+/* CLI_GO_ON, or the exit code where an option would be ignored. domains: 0 for compare. */
+static int check_options(cli *run, const bench_option *options, int n, unsigned domains)
+{
+    for (int i = 0; i < n; i++) {
+        const bench_option *o = &options[i];
+        if (!o->given)
+            continue;
+        if (!domains)
+            return cli_usage_error(run, "%s is for measuring; compare takes files and -o", o->name);
+        bool meant = !o->domain;
+        for (int d = 0; d < bench_domain_count; d++)
+            meant = meant || ((domains >> d & 1) && strcmp(o->domain, bench_domains[d].name) == 0);
+        if (!meant)
+            return cli_usage_error(run, "%s is for the bench '%s', which is not among those named", o->name,
+                                   o->domain);
+    }
+    return CLI_GO_ON;
+}
+
+/* CLI_GO_ON, or the exit code where --sizes does not fit what is run. */
+static int check_sizes(cli *run, const cli_list *sizes, unsigned domains)
+{
+    const bench_domain *only = NULL;
+    int n = 0;
+    for (int d = 0; d < bench_domain_count; d++)
+        if (domains >> d & 1) {
+            only = &bench_domains[d];
+            n++;
+        }
+    if (n != 1)
+        return cli_usage_error(run, "--sizes means something else in each bench: name one of align, apsp, "
+                                    "infer, search with it");
+    if (!only->size)
+        return cli_usage_error(run, "--sizes: the bench '%s' has no sizes to choose", only->name);
+    for (int i = 0; i < sizes->n; i++)
+        if (sizes->value[i] < only->least || sizes->value[i] > only->most)
+            return cli_usage_error(run, "--sizes: %lld is not within %lld to %lld, %s",
+                                   (long long)sizes->value[i], (long long)only->least, (long long)only->most,
+                                   only->size);
+    return CLI_GO_ON;
+}
+
 int cmd_bench(int argc, char **argv)
 {
     static const char *const modes[] = {"all", "local", "global", "semiglobal", NULL};
-    const char *json = NULL, *backend = "auto", *pairs = NULL;
-    int repeats = 5, device = 0, mode = 0;
+    const char *json = NULL, *backend = NULL, *pairs = NULL;
+    int repeats = 0, device = -1, mode = -1;
     bool quick = false, scores = false, two_piece = false;
     cli_list sizes = {0};
     int64_t letters = 0, vertices = 0;
@@ -98,12 +147,15 @@ int cmd_bench(int argc, char **argv)
         {0, "quick", NULL, "small inputs: checks more than it measures", CLI_FLAG, &quick, 0, 0, NULL},
         {0, "backend", "NAME", "only this backend (cuda: all of its policies)", CLI_TEXT, &backend, 0, 0,
          NULL},
+        {0, "sizes", "N,N...",
+         "inputs of these sizes and no others; with one DOMAIN. align: letters of the reference\n"
+         "(1000 to 1e8), apsp: vertices, infer: inputs and outputs of a layer, search: letters of\n"
+         "the database",
+         CLI_LIST, &sizes, 1, 1e11, NULL},
         {0, "letters", "N", "letters of the database of `search` (200000000 on a GPU, else 4000000)",
          CLI_INT64, &letters, 1000, 1e11, NULL},
         {0, "vertices", "N", "largest graph of `apsp` (65536 on a GPU, else 4096)", CLI_INT64, &vertices, 256,
          1e6, NULL},
-        {0, "sizes", "N,N...", "largest graph of `apsp`, or databases of `search`, in place of the two above",
-         CLI_LIST, &sizes, 256, 1e11, NULL},
         {0, "pairs", "LIST",
          "of `align` only pairs with their paths, in shapes like 150x200:1000000,1000x1000:100000", CLI_TEXT,
          &pairs, 0, 0, NULL},
@@ -121,26 +173,49 @@ int cmd_bench(int argc, char **argv)
     if (code != CLI_GO_ON)
         return code;
     lw_error err = {0};
-    if (run.n_inputs > 0 && strcmp(run.inputs[0], "compare") == 0) {
-        if (run.n_inputs == 1)
-            return cli_usage_error(&run, "compare needs the JSON files of runs");
+    bool compare = run.n_inputs > 0 && strcmp(run.inputs[0], "compare") == 0;
+    unsigned domains = compare ? 0 : domains_of(&run);
+    if (!compare && !domains)
+        return CLI_USAGE;
+    const bench_option options[] = {{"--repeat", repeats != 0, NULL},
+                                    {"--quick", quick, NULL},
+                                    {"--backend", backend != NULL, NULL},
+                                    {"--sizes", sizes.n != 0, NULL},
+                                    {"--letters", letters != 0, "search"},
+                                    {"--vertices", vertices != 0, "apsp"},
+                                    {"--pairs", pairs != NULL, "align"},
+                                    {"--mode", mode >= 0, "align"},
+                                    {"--scores", scores, "align"},
+                                    {"--two-piece", two_piece, "align"},
+                                    {"--device", device >= 0, NULL},
+                                    {"--json", json != NULL, NULL},
+                                    {"-t (--threads)", run.threads != 0, NULL}};
+    code = check_options(&run, options, (int)(sizeof options / sizeof *options), domains);
+    if (code != CLI_GO_ON)
+        return code;
+    if (compare && run.n_inputs == 1)
+        return cli_usage_error(&run, "compare needs the JSON files of runs");
+    if (compare)
         return compare_runs(&run);
-    }
     if (strcmp(run.output, "-") != 0)
         return cli_usage_error(&run, "-o is for 'bench compare'; the results of a run go to --json FILE");
-    unsigned domains = domains_of(&run);
-    if (!domains)
-        return CLI_USAGE;
-    bench b = {.repeats = repeats,
+    if (sizes.n && (letters || vertices || pairs || mode >= 0 || scores || two_piece))
+        return cli_usage_error(&run, "--sizes chooses the input alone: leave out --letters, --vertices, "
+                                     "--pairs and what is for pairs");
+    if (sizes.n && (code = check_sizes(&run, &sizes, domains)) != CLI_GO_ON)
+        return code;
+    if (pairs && bench_pairs_check(pairs, &err) != LW_OK)
+        return cli_usage_error(&run, "%s", err.message);
+    bench b = {.repeats = repeats ? repeats : 5,
                .quick = quick,
                .pairs = pairs,
-               .mode = mode - 1,
+               .mode = mode > 0 ? mode - 1 : -1,
                .scores = scores,
                .two_piece = two_piece,
                .letters = letters,
                .vertices = vertices,
-               .backend = backend,
-               .device = device,
+               .backend = backend ? backend : "auto",
+               .device = device < 0 ? 0 : device,
                .host = &run.host};
     b.n_sizes = sizes.n;
     for (int i = 0; i < sizes.n; i++)

@@ -128,6 +128,9 @@ extern const int lw_paths_backend_count;
 extern const lw_paths_backend lw_paths_scalar, lw_paths_cpu, lw_paths_cuda_dpx, lw_paths_cuda_half2,
     lw_paths_cuda_int;
 
+/* usable() of cuda-half2, which no machine can use. */
+lw_status lw_paths_half2_usable(const lw_backend *self, int device, lw_error *err);
+
 /* Bytes of one element. */
 static inline int64_t lw_paths_size(lw_paths_type type)
 {

@@ -1,5 +1,13 @@
 /* paths_backends.c - the table of rows. */
+#include "common/fail.h"
 #include "paths/paths_backend.h"
+
+lw_status lw_paths_half2_usable(const lw_backend *self, int device, lw_error *err)
+{
+    (void)self, (void)device;
+    return lw_fail(err, LW_E_UNSUPPORTED,
+                   "paired halves hold whole numbers up to 2048 only, too few for distances; use cuda-int");
+}
 
 const lw_paths_backend *const lw_paths_backends[] = {&lw_paths_scalar, &lw_paths_cpu, &lw_paths_cuda_dpx,
                                                      &lw_paths_cuda_half2, &lw_paths_cuda_int};

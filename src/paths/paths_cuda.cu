@@ -277,13 +277,6 @@ static lw_status cuda_solve(void *context, const lw_paths_job *job, lw_paths_rep
     return LW_OK;
 }
 
-static lw_status half2_usable(const lw_backend *self, int device, lw_error *err)
-{
-    (void)self, (void)device;
-    return lw_fail(err, LW_E_UNSUPPORTED,
-                   "paired halves hold whole numbers up to 2048 only, too few for distances; use cuda-int");
-}
-
 #define LW_ROW(name_, what_, policy_, usable_)                                                               \
     {                                                                                                        \
         {name_, what_, policy_, usable_, lw_backend_cuda_rank}, cuda_supports, cuda_open, cuda_estimate,     \
@@ -295,7 +288,7 @@ const lw_paths_backend lw_paths_cuda_dpx =
     LW_ROW("cuda-dpx", "blocked, with the joined add-min and the three-way minimum of Hopper", LW_CUDA_DPX,
            lw_backend_cuda_usable);
 const lw_paths_backend lw_paths_cuda_half2 =
-    LW_ROW("cuda-half2", "not for distances", LW_CUDA_HALF2, half2_usable);
+    LW_ROW("cuda-half2", "not for distances", LW_CUDA_HALF2, lw_paths_half2_usable);
 const lw_paths_backend lw_paths_cuda_int = LW_ROW(
     "cuda-int", "blocked, plain additions and minima, on any GPU", LW_CUDA_INT, lw_backend_cuda_usable);
 }

@@ -14,15 +14,18 @@ static lw_status none_open(const lw_paths_backend *self, void **context, const l
     return lw_backend_cuda_usable(&self->base, setup->device, err);
 }
 
-#define LW_ROW(name_, policy_)                                                                               \
+#define LW_ROW(name_, what_, policy_, usable_)                                                               \
     {                                                                                                        \
         .base = {.name = name_,                                                                              \
-                 .what = "not in this build",                                                                \
+                 .what = what_,                                                                              \
                  .policy = policy_,                                                                          \
-                 .usable = lw_backend_cuda_usable,                                                           \
+                 .usable = usable_,                                                                          \
                  .rank = lw_backend_cuda_rank},                                                              \
         .supports = none_supports, .open = none_open                                                         \
     }
-const lw_paths_backend lw_paths_cuda_dpx = LW_ROW("cuda-dpx", LW_CUDA_DPX);
-const lw_paths_backend lw_paths_cuda_half2 = LW_ROW("cuda-half2", LW_CUDA_HALF2);
-const lw_paths_backend lw_paths_cuda_int = LW_ROW("cuda-int", LW_CUDA_INT);
+const lw_paths_backend lw_paths_cuda_dpx =
+    LW_ROW("cuda-dpx", "not in this build", LW_CUDA_DPX, lw_backend_cuda_usable);
+const lw_paths_backend lw_paths_cuda_half2 =
+    LW_ROW("cuda-half2", "not for distances", LW_CUDA_HALF2, lw_paths_half2_usable);
+const lw_paths_backend lw_paths_cuda_int =
+    LW_ROW("cuda-int", "not in this build", LW_CUDA_INT, lw_backend_cuda_usable);
