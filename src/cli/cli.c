@@ -467,12 +467,16 @@ static char *join(int argc, char **argv)
     return text;
 }
 
+static bool same_regular(const struct stat *a, const struct stat *b)
+{
+    return S_ISREG(a->st_mode) && a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
 /* Whether both names lead to one regular file. */
 static bool same_file(const char *a, const char *b)
 {
     struct stat one, other;
-    return stat(a, &one) == 0 && S_ISREG(one.st_mode) && stat(b, &other) == 0 && one.st_dev == other.st_dev &&
-           one.st_ino == other.st_ino;
+    return stat(a, &one) == 0 && stat(b, &other) == 0 && same_regular(&one, &other);
 }
 
 bool cli_same_output(const char *a, const char *b)
@@ -497,14 +501,20 @@ bool cli_same_output(const char *a, const char *b)
 
 int cli_also_reads(cli *run, const char *path)
 {
-    if (strcmp(path, "-") == 0) {
-        if (run->reads_stdin)
-            return cli_usage_error(run, "standard input ('-') is given twice; it can be read once");
-        run->reads_stdin = true;
-    } else if (run->spec->has_output && strcmp(run->output, "-") != 0 && same_file(path, run->output)) {
-        return cli_usage_error(run, "-o %s would replace an input: give another name", run->output);
-    }
-    return CLI_GO_ON;
+    if (!*path)
+        return cli_usage_error(run, "the name of an input is empty");
+    bool from_stdin = strcmp(path, "-") == 0, to_stdout = strcmp(run->output, "-") == 0;
+    if (from_stdin && run->reads_stdin)
+        return cli_usage_error(run, "standard input ('-') is given twice; it can be read once");
+    run->reads_stdin = run->reads_stdin || from_stdin;
+    struct stat in, out;
+    if (!run->spec->has_output || (from_stdin ? fstat(STDIN_FILENO, &in) : stat(path, &in)) != 0 ||
+        (to_stdout ? fstat(STDOUT_FILENO, &out) : stat(run->output, &out)) != 0 || !same_regular(&in, &out))
+        return CLI_GO_ON;
+    if (to_stdout)
+        return cli_usage_error(run, "standard output is a file that is read, %s: give another name",
+                               from_stdin ? "standard input" : path);
+    return cli_usage_error(run, "-o %s would replace an input: give another name", run->output);
 }
 
 int cli_also_writes(cli *run, const char *path, const char *const *reads, int n)

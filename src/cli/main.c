@@ -1,7 +1,9 @@
 /* main.c - the table of subcommands. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <htslib/hts.h>
 
 #include "cli/cli.h"
@@ -74,8 +76,19 @@ static void tame_htslib(void)
         setenv("REF_PATH", "/nonexistent/%s", 1);
 }
 
+/* The first files that are opened would get the numbers of standard streams that the caller closed, and
+ * messages and results would go into them. What stands in their place refuses to be read or written, as they
+ * do. */
+static void keep_standard_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+            _exit(CLI_FAILED); /* there is no one to tell */
+}
+
 int main(int argc, char **argv)
 {
+    keep_standard_streams();
     tame_htslib();
     if (argc < 2) {
         usage(stderr);

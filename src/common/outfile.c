@@ -115,6 +115,9 @@ static lw_status open_target(lw_outfile *file, const char *path, lw_error *err)
 {
     int standing = named_descriptor(path);
     if (standing >= 0) {
+        int flags = fcntl(standing, F_GETFL);
+        if (flags >= 0 && (flags & O_ACCMODE) == O_RDONLY)
+            return lw_fail(err, LW_E_IO, "%s: is closed, or open for reading only", file->name);
         file->fd = fcntl(standing, F_DUPFD_CLOEXEC, 0);
         if (file->fd < 0)
             return lw_fail(err, LW_E_IO, "%s: cannot be written: %s", file->name, strerror(errno));

@@ -8,13 +8,11 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <htslib/bgzf.h>
 #include <htslib/cram.h>
@@ -22,6 +20,7 @@
 #include <htslib/sam.h>
 
 #include "common/fail.h"
+#include "common/infile.h"
 
 enum {
     BUFFER = 1 << 18,     /* bytes of text per read; larger ones gain nothing */
@@ -621,37 +620,6 @@ static void close_input(input *in)
     in->fd = -1;
 }
 
-/* The file as an htslib stream. Opened here and not by hopen(), which would fetch "http:" and the like. */
-static lw_status open_stream(input *in, hFILE **out, lw_error *err)
-{
-    struct stat info;
-    bool is_stdin = strcmp(in->path, "-") == 0;
-    int fd = is_stdin ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : open(in->path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &info) != 0) {
-        int reason = errno;
-        if (fd >= 0)
-            close(fd);
-        return lw_fail(err, LW_E_IO, "%s: cannot be opened: %s", in->shown, strerror(reason));
-    }
-    if (S_ISDIR(info.st_mode)) {
-        close(fd);
-        return lw_fail(err, LW_E_IO, "%s: is a folder: give a file", in->shown);
-    }
-    in->regular = S_ISREG(info.st_mode) && !is_stdin;
-    in->bytes = S_ISREG(info.st_mode) ? (int64_t)info.st_size : 0;
-    if (S_ISREG(info.st_mode) && info.st_size == 0) {
-        close(fd);
-        return lw_fail(err, LW_E_INPUT, "%s: the file is empty", in->shown);
-    }
-    *out = hdopen(fd, "r");
-    if (!*out) {
-        close(fd);
-        return lw_fail_memory(err, BUFFER);
-    }
-    in->fd = fd;
-    return LW_OK;
-}
-
 /* A CRAM may name places for its references: those on the network are forgotten. */
 static lw_status forget_urls(input *in, lw_error *err)
 {
@@ -748,8 +716,16 @@ static lw_status open_text(const lw_seqio *r, input *in, hFILE *stream, lw_error
 
 static lw_status open_input(const lw_seqio *r, input *in, lw_error *err)
 {
-    hFILE *stream = NULL;
-    LW_TRY(open_stream(in, &stream, err));
+    lw_infile file;
+    LW_TRY(lw_infile_open(&file, in->path, in->shown, err));
+    hFILE *stream = file.stream;
+    if (file.bytes == 0) {
+        hclose_abruptly(stream);
+        return lw_fail(err, LW_E_INPUT, "%s: the file is empty", in->shown);
+    }
+    in->fd = file.fd;
+    in->regular = file.regular;
+    in->bytes = file.bytes > 0 ? file.bytes : 0;
     htsFormat format;
     memset(&format, 0, sizeof format);
     errno = 0;
@@ -771,17 +747,8 @@ static lw_status open_input(const lw_seqio *r, input *in, lw_error *err)
     default:
         break;
     }
-    const char *other = format.compression == bzip2_compression  ? "bzip2"
-                        : format.compression == xz_compression   ? "xz"
-                        : format.compression == zstd_compression ? "zstd"
-                                                                 : NULL;
-    if (other || format.category == variant_data || format.category == index_file ||
-        format.category == region_list) {
+    if (format.category == variant_data || format.category == index_file || format.category == region_list) {
         hclose_abruptly(stream);
-        if (other)
-            return lw_fail(err, LW_E_INPUT,
-                           "%s: is compressed with %s: unpack it first (gzip and bgzip are read)", in->shown,
-                           other);
         return lw_fail(err, LW_E_INPUT, "%s: holds no sequences: FASTA, FASTQ, SAM, BAM or CRAM are read",
                        in->shown);
     }

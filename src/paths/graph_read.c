@@ -55,6 +55,9 @@ lw_status lw_graph_read(lw_graph **out, const char *path, const lw_graph_options
     lw_lines lines;
     LW_TRY(lw_lines_open(&lines, path, err));
     lw_status status = LW_OK;
+    if (lines.no_end)
+        lw_say(host, LW_SAY_WARNING,
+               "%s: no end-of-file block at the end of this bgzip file: it may have been cut short", path);
     if (format == LW_GRAPH_AUTO) {
         char bytes[17];
         size_t got;

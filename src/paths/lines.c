@@ -1,4 +1,5 @@
-/* lines.c - reading lines through zlib. */
+/* lines.c - reading lines through htslib's BGZF, which unlike zlib's gzread() takes no bytes behind the last
+ * gzip member for the end of the file. */
 #include "paths/lines.h"
 
 #include <errno.h>
@@ -6,25 +7,31 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <htslib/bgzf.h>
+#include <htslib/hfile.h>
+#include <htslib/hts.h>
 
 #include "common/fail.h"
+#include "common/infile.h"
 
 enum { LW_LINES_CHUNK = 1 << 20 };
 
 lw_status lw_lines_open(lw_lines *l, const char *path, lw_error *err)
 {
-    bool is_stdin = strcmp(path, "-") == 0;
-    *l = (lw_lines){.name = is_stdin ? "standard input" : path};
+    *l = (lw_lines){.name = strcmp(path, "-") == 0 ? "standard input" : path};
+    lw_infile file;
+    LW_TRY(lw_infile_open(&file, path, l->name, err));
     errno = 0;
-    l->file = is_stdin ? gzdopen(dup(STDIN_FILENO), "rb") : gzopen(path, "rb");
-    if (!l->file)
-        return lw_fail(err, LW_E_IO, "%s: %s", l->name, errno ? strerror(errno) : "out of memory");
-    gzbuffer(l->file, 1 << 17);
+    l->file = bgzf_hopen(file.stream, "r");
+    if (!l->file) {
+        hclose_abruptly(file.stream);
+        return lw_fail(err, LW_E_INPUT, "%s: cannot be read: the file is cut short or damaged", l->name);
+    }
+    l->no_end = file.regular && bgzf_compression(l->file) == bgzf && bgzf_check_EOF(l->file) == 0;
     l->capacity = 2 * LW_LINES_CHUNK;
     l->buffer = malloc(l->capacity + 1);
     if (!l->buffer) {
-        gzclose(l->file);
+        bgzf_close(l->file);
         return lw_fail_memory(err, l->capacity);
     }
     return LW_OK;
@@ -45,14 +52,15 @@ static lw_status fill(lw_lines *l, lw_error *err)
         l->buffer = larger;
         l->capacity *= 2;
     }
-    int got = gzread(l->file, l->buffer + l->end, LW_LINES_CHUNK);
-    int code = Z_OK;
-    const char *reason = gzerror(l->file, &code);
-    if (got < 0 || code == Z_BUF_ERROR) {
-        if (code == Z_ERRNO)
+    errno = 0;
+    ssize_t got = bgzf_read(l->file, l->buffer + l->end, LW_LINES_CHUNK);
+    if (got < 0 || l->file->errcode) {
+        if (errno && errno != EIO)
             return lw_fail(err, LW_E_IO, "%s: reading failed: %s", l->name, strerror(errno));
-        return lw_fail(err, LW_E_INPUT, "%s: gzip data damaged or cut short (%s); fetch the file again",
-                       l->name, reason);
+        return lw_fail(
+            err, LW_E_INPUT,
+            "%s: the compressed data are cut short or damaged near line %lld: fetch the file again", l->name,
+            (long long)l->number + 1);
     }
     l->at_end = got == 0;
     l->end += (size_t)got;
@@ -101,7 +109,7 @@ lw_status lw_lines_next(lw_lines *l, char **line, lw_error *err)
 void lw_lines_close(lw_lines *l)
 {
     if (l->file)
-        gzclose(l->file);
+        bgzf_close(l->file);
     free(l->buffer);
     l->file = NULL;
     l->buffer = NULL;

@@ -5,24 +5,24 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <zlib.h>
 #include "lanewise/status.h"
 
 typedef struct lw_lines lw_lines;
 struct lw_lines {
     const char *name; /* for messages */
-    gzFile file;
+    struct BGZF *file;
+    bool no_end; /* bgzip data without their end-of-file block: they may be cut short */
     char *buffer;
     size_t capacity, begin, end; /* bytes not delivered yet: begin .. end - 1 */
     bool at_end;
     int64_t number; /* of the line delivered last, 1-based */
 };
 
-/* "-": standard input. LW_E_IO, LW_E_NOMEM. */
+/* "-": standard input. LW_E_IO, LW_E_INPUT, LW_E_NOMEM. */
 lw_status lw_lines_open(lw_lines *lines, const char *path, lw_error *err);
 /* *line := the next line without its end (LF or CR LF), NUL-terminated, the caller's until the next call, who
- * may write to it; NULL at the end of the file. LW_E_IO; LW_E_INPUT: damaged or truncated gzip, or a NUL
- * byte. */
+ * may write to it; NULL at the end of the file. LW_E_IO; LW_E_INPUT: damaged or truncated gzip, bytes behind
+ * it, or a NUL byte. */
 lw_status lw_lines_next(lw_lines *lines, char **line, lw_error *err);
 /* The first bytes of the file, before any line was taken: up to n. */
 lw_status lw_lines_peek(lw_lines *lines, char *bytes, size_t n, size_t *got, lw_error *err);
