@@ -1,6 +1,7 @@
 /* time_model.c - time-model MODEL.onnx BACKEND THREADS REPEATS ROWS: runs a model on random inputs (ROWS for
- * every dimension that it leaves open) and prints the best time in milliseconds: what
- * tests/infer/ort_speed.py sets beside ONNX Runtime's. Weights are packed by a first run that does not count.
+ * every dimension that it leaves open) and prints the best time and the least processor
+ * time (of all threads) in milliseconds: what tests/infer/ort_speed.py sets beside ONNX Runtime's. Weights
+ * are packed by a first run that does not count.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,10 +9,10 @@
 
 #include "lanewise/lanewise.h"
 
-static double now(void)
+static double now(clockid_t clock)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
 }
 
@@ -51,18 +52,19 @@ int main(int argc, char **argv)
     lw_status status = lw_network_open(&n, argv[1], argv[2], atoi(argv[3]), NULL, &err);
     for (int i = 0; status == LW_OK && i < lw_network_n_inputs(n); i++)
         status = fill(n, i, atoll(argv[5]), &err);
-    double best = 1e30;
+    double best = 1e30, least = 1e30;
     for (int r = 0; status == LW_OK && r <= atoi(argv[4]); r++) {
-        double started = now();
+        double started = now(CLOCK_MONOTONIC), before = now(CLOCK_PROCESS_CPUTIME_ID);
         status = lw_network_compute(n, &err);
-        double took = now() - started;
+        double took = now(CLOCK_MONOTONIC) - started, worked = now(CLOCK_PROCESS_CPUTIME_ID) - before;
         best = r > 0 && took < best ? took : best;
+        least = r > 0 && worked < least ? worked : least;
     }
     lw_network_close(n);
     if (status != LW_OK) {
         fprintf(stderr, "time-model: %s\n", err.message);
         return 1;
     }
-    printf("%.4f\n", best);
+    printf("%.4f %.4f\n", best, least);
     return 0;
 }

@@ -51,6 +51,7 @@ typedef struct packed_b {
     int64_t panels, panel_size; /* bytes */
     int8_t *data;               /* panels * panel_size */
     int32_t *sum;               /* of each column, padded to whole panels */
+    lw_infer_excess *excess;    /* of each panel; NULL: none anywhere */
 } packed_b;
 
 typedef struct product_job {
@@ -112,6 +113,7 @@ static lw_status product_task(void *arg, int64_t task, int worker, lw_error *err
         column_sum = sum;
     }
     /* one tile of rows reads every panel once, from one end to the other */
+    int64_t step = wide * kernels->depth; /* bytes */
     int64_t ld = job->group * wide, whole = job->tiles ? job->panel_steps : job->steps,
             depth = g->m <= LW_CPU_GEMM_ROWS ? job->steps : LW_CPU_GEMM_DEPTH / kernels->depth;
     if (job->tiles)
@@ -121,17 +123,28 @@ static lw_status product_task(void *arg, int64_t task, int worker, lw_error *err
         for (int64_t s = 0; s == 0 || s<whole; s += depth> 0 ? depth : 1) {
             int64_t steps = whole - s < depth ? whole - s : depth;
             for (int64_t p = 0; p < panels; p++) {
-                const int8_t *b = panel + p * job->panel_size + s * wide * kernels->depth;
+                const int8_t *b = panel + p * job->panel_size + s * step;
                 for (int64_t i = 0; job->tiles && i < rows; i += LW_CPU_TILE_ROWS)
                     job->tiles->multiply(job->a + (top + i) * job->panel_steps + s, job->panel_steps, steps,
                                          b, s > 0, block + i * ld + p * wide, ld);
-                for (int64_t i = 0; !job->tiles && i < rows; i += LW_CPU_GEMM_ROWS) {
+                /* fetch the next block of B bit by bit meanwhile */
+                const int8_t *next = p + 1 < panels ? b + job->panel_size : panel + (s + steps) * step;
+                int64_t ahead = (steps * step * LW_CPU_GEMM_ROWS + rows - 1) / rows;
+                for (int64_t i = 0; !job->tiles && i < rows; i += LW_CPU_GEMM_ROWS, next += ahead) {
+                    for (int64_t at = 0; rows > LW_CPU_GEMM_ROWS && at < ahead; at += 64)
+                        __builtin_prefetch(next + at, 0, 2);
                     int here = rows - i < LW_CPU_GEMM_ROWS ? (int)(rows - i) : LW_CPU_GEMM_ROWS;
                     kernels->multiply(here, job->a + (top + i) * job->steps + s * here, steps, b, s > 0,
                                       block + i * ld + p * wide, ld);
                 }
             }
         }
+        for (int64_t p = 0; job->b && job->b->excess && p < panels; p++)
+            for (int64_t i = 0; i < rows; i += LW_CPU_GEMM_ROWS) {
+                int here = rows - i < LW_CPU_GEMM_ROWS ? (int)(rows - i) : LW_CPU_GEMM_ROWS;
+                kernels->add_excess(here, job->a + (top + i) * job->steps, &job->b->excess[first + p],
+                                    block + i * ld + p * wide, ld);
+            }
         int64_t columns = g->n - first * wide < panels * wide ? g->n - first * wide : panels * wide;
         lw_infer_tile tile = {.first_row = top,
                               .first_column = first * wide,
@@ -172,6 +185,9 @@ static lw_status pack_a_task(void *arg, int64_t task, int worker, lw_error *err)
 static void release_packed(void *data)
 {
     packed_b *b = data;
+    for (int64_t p = 0; b->excess && p < b->panels; p++)
+        free(b->excess[p].entry);
+    free(b->excess);
     free(b->data);
     free(b->sum);
     free(b);
@@ -185,12 +201,13 @@ typedef struct pack_job {
 
 static lw_status pack_b_task(void *arg, int64_t task, int worker, lw_error *err)
 {
-    (void)worker, (void)err;
+    (void)worker;
     const pack_job *job = arg;
     packed_b *b = job->b;
-    pack_panel(b->kernels, job->g, task, job->steps, job->panel_steps, b->data + task * b->panel_size,
+    int8_t *panel = b->data + task * b->panel_size;
+    pack_panel(b->kernels, job->g, task, job->steps, job->panel_steps, panel,
                b->sum + task * b->kernels->columns);
-    return LW_OK;
+    return b->excess ? b->kernels->take_excess(panel, job->steps, &b->excess[task], err) : LW_OK;
 }
 
 static size_t rounded(size_t bytes)
@@ -220,40 +237,39 @@ static lw_status product_of(product_job *job, const lw_gemm *g, lw_error *err)
     return LW_OK;
 }
 
-typedef struct narrow_job {
+typedef struct excess_job {
     const lw_gemm *g;
     const lw_infer_cpu_kernels *kernels;
-    bool *wide; /* of each worker */
-} narrow_job;
+    int64_t *count; /* of each worker */
+} excess_job;
 
-enum { NARROW_COLUMNS = 256 };
+enum { EXCESS_COLUMNS = 256 };
 
-static lw_status narrow_task(void *arg, int64_t task, int worker, lw_error *err)
+static lw_status excess_task(void *arg, int64_t task, int worker, lw_error *err)
 {
     (void)err;
-    const narrow_job *job = arg;
+    const excess_job *job = arg;
     const lw_gemm *g = job->g;
-    int64_t first = task * NARROW_COLUMNS,
-            columns = g->n - first < NARROW_COLUMNS ? g->n - first : NARROW_COLUMNS;
+    int64_t first = task * EXCESS_COLUMNS,
+            columns = g->n - first < EXCESS_COLUMNS ? g->n - first : EXCESS_COLUMNS;
     int64_t row = g->b_transposed ? 1 : g->ldb, column = g->b_transposed ? g->ldb : 1;
-    if (!job->wide[worker])
-        job->wide[worker] = !job->kernels->is_narrow((const uint8_t *)g->b + first * column, g->b_signed, row,
+    job->count[worker] += job->kernels->count_excess((const uint8_t *)g->b + first * column, g->b_signed, row,
                                                      column, g->k, columns);
     return LW_OK;
 }
 
-static bool is_narrow(lw_pool *pool, const lw_infer_cpu_kernels *kernels, const lw_gemm *g)
+/* How many pairs of B are too large for kernels->narrow; -1: no memory. */
+static int64_t count_excess(lw_pool *pool, const lw_infer_cpu_kernels *kernels, const lw_gemm *g)
 {
     int workers = lw_pool_threads(pool);
-    narrow_job job = {g, kernels, calloc((size_t)workers, sizeof(bool))};
-    if (!kernels->narrow || !job.wide)
-        return free(job.wide), false;
-    lw_pool_for(pool, (g->n + NARROW_COLUMNS - 1) / NARROW_COLUMNS, narrow_task, &job, NULL);
-    bool narrow = true;
-    for (int w = 0; w < workers; w++)
-        narrow = narrow && !job.wide[w];
-    free(job.wide);
-    return narrow;
+    excess_job job = {g, kernels->narrow, calloc((size_t)workers, sizeof(int64_t))};
+    int64_t sum = job.count ? 0 : -1;
+    if (job.count)
+        lw_pool_for(pool, (g->n + EXCESS_COLUMNS - 1) / EXCESS_COLUMNS, excess_task, &job, NULL);
+    for (int w = 0; job.count && w < workers; w++)
+        sum += job.count[w];
+    free(job.count);
+    return sum;
 }
 
 /* Takes B from the node's slot, where it is packed at the first call, and the kernels that it was packed for.
@@ -276,7 +292,9 @@ static void use_kept_b(lw_pool *pool, product_job *job)
     if (!b)
         return;
     const lw_infer_cpu_kernels *base = job->kernels;
-    if (is_narrow(pool, base, g))
+    int64_t excess = base->narrow ? count_excess(pool, base, g) : -1;
+    bool narrow = excess >= 0 && excess <= g->n * g->k / LW_CPU_GEMM_EXCESS;
+    if (narrow)
         set_kernels(job, base->narrow);
     *b = (packed_b){.base = base,
                     .kernels = job->kernels,
@@ -285,14 +303,16 @@ static void use_kept_b(lw_pool *pool, product_job *job)
                     .panels = job->panels,
                     .panel_size = job->panel_size,
                     .data = aligned_alloc(64, (size_t)(job->panels * job->panel_size + 64)),
-                    .sum = malloc((size_t)(job->panels * job->kernels->columns) * sizeof(int32_t))};
-    if (!b->data || !b->sum) {
+                    .sum = malloc((size_t)(job->panels * job->kernels->columns) * sizeof(int32_t)),
+                    .excess =
+                        narrow && excess > 0 ? calloc((size_t)job->panels, sizeof(lw_infer_excess)) : NULL};
+    pack_job pack = {g, b, job->steps, job->panel_steps};
+    if (!b->data || !b->sum || (narrow && excess > 0 && !b->excess) ||
+        lw_pool_for(pool, b->panels, pack_b_task, &pack, NULL) != LW_OK) {
         release_packed(b);
         set_kernels(job, base);
         return;
     }
-    pack_job pack = {g, b, job->steps, job->panel_steps};
-    lw_pool_for(pool, b->panels, pack_b_task, &pack, NULL); /* its tasks cannot fail */
     keep->data = b;
     keep->release = release_packed;
     job->b = b;
@@ -321,7 +341,8 @@ static lw_status cpu_gemm(lw_pool *pool, const lw_gemm *g, lw_error *err)
     job.scratch_sums = job.b ? 0 : rounded((size_t)(job.group * wide) * sizeof(int32_t));
     size_t scratch = job.scratch_panels + job.scratch_sums +
                      rounded((size_t)(job.block_rows * job.group * wide) * sizeof(int32_t));
-    job.a = malloc((size_t)(whole_rows * (job.tiles ? job.panel_steps : job.steps) + 1) * sizeof *job.a);
+    job.a = malloc((size_t)(whole_rows * (job.tiles ? job.panel_steps : job.steps) + LW_CPU_GEMM_A_BEYOND) *
+                   sizeof *job.a);
     job.row_sum = malloc((size_t)g->m * sizeof *job.row_sum);
     job.scratch = calloc((size_t)workers, sizeof *job.scratch);
     bool complete = job.a && job.row_sum && job.scratch;

@@ -2,6 +2,9 @@
  * (src/infer/CMakeLists.txt) with LW_ISA_NAME set to its name. */
 #include "infer/infer_cpu_kernels.h"
 
+#include <stdlib.h>
+
+#include "common/fail.h"
 #include "common/simd_dot.h"
 #include "infer/infer_tuning.h"
 #include "infer/quant.h"
@@ -83,20 +86,76 @@ static void column_sums(const int8_t *panel, int64_t steps, int32_t *sum)
         lw_dot_put(sum + v * LW_DOT_LANES, total[v]);
 }
 
-#ifdef LW_HAS_NARROW
-static bool is_narrow(const uint8_t *b, bool is_signed, int64_t row, int64_t column, int64_t k,
-                      int64_t columns)
+#ifdef LW_DOT_NARROW
+_Static_assert((int)COLUMNS == (int)LW_INFER_EXCESS_COLUMNS && (int)LW_DOT_LANES <= (int)LW_CPU_GEMM_A_BEYOND,
+               "the caller has room for so many");
+
+static int magnitude(int x)
 {
-    int flip = is_signed ? 0 : 0x80, most = 0;
+    return x < 0 ? -x : x;
+}
+
+static int64_t count_excess(const uint8_t *b, bool is_signed, int64_t row, int64_t column, int64_t k,
+                            int64_t columns)
+{
+    int flip = is_signed ? 0 : 0x80;
+    int64_t count = 0;
     for (int64_t i = 0; i < k; i += 2)
         for (int64_t j = 0; j < columns; j++) {
             int x = (int8_t)(b[i * row + j * column] ^ flip),
                 y = i + 1 < k ? (int8_t)(b[(i + 1) * row + j * column] ^ flip) : 0;
-            int both = (x < 0 ? -x : x) + (y < 0 ? -y : y);
-            most = both > most ? both : most;
+            count += magnitude(x) + magnitude(y) > LW_DOT_NARROW_PAIR;
         }
-    return most <= LW_DOT_NARROW_PAIR;
+    return count;
 }
+
+/* Takes what is too much from the larger byte of a pair: at most all of it, since the other one is at most
+ * LW_DOT_NARROW_PAIR, so that it fits a byte as well. */
+static lw_status take_excess(int8_t *panel, int64_t steps, lw_infer_excess *out, lw_error *err)
+{
+    for (int pass = 0; pass < 2; pass++) {
+        int64_t count = 0;
+        for (int j = 0; j < COLUMNS; j++) {
+            out->start[j] = count;
+            for (int64_t s = 0; s < steps; s++)
+                for (int d = 0; d < LW_DOT_DEPTH; d += 2) {
+                    int8_t *pair = panel + s * STEP + j * LW_DOT_DEPTH + d, group[LW_DOT_DEPTH] = {0};
+                    int more = magnitude(pair[0]) + magnitude(pair[1]) - LW_DOT_NARROW_PAIR;
+                    if (more <= 0)
+                        continue;
+                    if (pass) {
+                        int which = magnitude(pair[1]) > magnitude(pair[0]);
+                        group[d + which] = (int8_t)(pair[which] < 0 ? -more : more);
+                        pair[which] = (int8_t)(pair[which] - group[d + which]);
+                        out->entry[count].step = (uint32_t)s;
+                        memcpy(&out->entry[count].group, group, sizeof group);
+                    }
+                    count++;
+                }
+        }
+        out->start[COLUMNS] = count;
+        if (!pass && !(out->entry = malloc((size_t)(count + 1) * sizeof *out->entry)))
+            return lw_fail_memory(err, (size_t)count * sizeof *out->entry);
+    }
+    return LW_OK;
+}
+
+static void add_excess(int rows, const int32_t *a, const lw_infer_excess *excess, int32_t *c, int64_t ldc)
+{
+    for (int j = 0; j < COLUMNS; j++) {
+        lw_vec sum = lw_v32_set1(0);
+        int32_t of_row[LW_DOT_LANES];
+        if (excess->start[j] == excess->start[j + 1])
+            continue;
+        for (int64_t e = excess->start[j]; e < excess->start[j + 1]; e++)
+            sum = lw_dot(sum, lw_dot_get(a + (int64_t)excess->entry[e].step * rows),
+                         lw_v32_set1(excess->entry[e].group));
+        lw_dot_put(of_row, sum);
+        for (int i = 0; i < rows; i++)
+            c[i * ldc + j] = (int32_t)((uint32_t)c[i * ldc + j] + (uint32_t)of_row[i]);
+    }
+}
+_Static_assert((int)LW_DOT_LANES >= (int)LW_CPU_GEMM_ROWS, "a tile's rows in one vector");
 #endif
 
 /* ---- products -------------------------------------------------------------------------------------- */
@@ -132,6 +191,7 @@ LW_SIMD void multiply_rows(int rows, const int32_t *a, int64_t steps, const int8
     if (add) {
         EACH_ROW(GET_ROW)
     }
+#pragma GCC unroll 4
     for (int64_t s = 0; s < steps; s++, a += rows, panel += STEP) {
         lw_vec x, b0 = lw_dot_b(panel), b1 = lw_dot_b(panel + BYTES), b2 = b0, b3 = b0;
         if (LW_CPU_GEMM_VECTORS > 2) {
@@ -242,18 +302,23 @@ static void finish(const lw_gemm *g, const lw_infer_tile *t)
 
 #define ISA_PASTE(a, b) a##b
 #define ISA_TABLE(name) ISA_PASTE(lw_infer_kernels_, name)
-const lw_infer_cpu_kernels ISA_TABLE(LW_ISA_NAME) = {.columns = COLUMNS,
-                                                     .depth = LW_DOT_DEPTH,
-                                                     .a_unsigned = LW_DOT_A_UNSIGNED,
-                                                     .steps_together = LW_CPU_STEPS_TOGETHER,
-                                                     .pack = pack,
-                                                     .pack_transposed = pack_transposed,
-                                                     .pack_a = pack_a,
-                                                     .column_sums = column_sums,
-                                                     .multiply = multiply,
-                                                     .finish = finish,
+const lw_infer_cpu_kernels ISA_TABLE(LW_ISA_NAME) = {
+    .columns = COLUMNS,
+    .depth = LW_DOT_DEPTH,
+    .a_unsigned = LW_DOT_A_UNSIGNED,
+    .steps_together = LW_CPU_STEPS_TOGETHER,
+    .pack = pack,
+    .pack_transposed = pack_transposed,
+    .pack_a = pack_a,
+    .column_sums = column_sums,
+    .multiply = multiply,
+    .finish = finish,
 #ifdef LW_HAS_NARROW
-                                                     .narrow = &LW_HAS_NARROW,
-                                                     .is_narrow = is_narrow
+    .narrow = &LW_HAS_NARROW,
+#endif
+#ifdef LW_DOT_NARROW
+    .count_excess = count_excess,
+    .take_excess = take_excess,
+    .add_excess = add_excess,
 #endif
 };

@@ -23,6 +23,16 @@ typedef struct lw_infer_tile {
     int32_t a_shift, b_shift;            /* what was added to A and B, so to their zero points */
 } lw_infer_tile;
 
+/* What a panel of narrow B lacks: few single bytes, column by column. */
+enum { LW_CPU_GEMM_A_BEYOND = 16, LW_INFER_EXCESS_COLUMNS = 16 };
+typedef struct lw_infer_excess {
+    struct lw_infer_excess_entry {
+        uint32_t step;
+        uint32_t group; /* its bytes, all but one 0 */
+    } * entry;
+    int64_t start[LW_INFER_EXCESS_COLUMNS + 1]; /* of each column's entries */
+} lw_infer_excess;
+
 typedef struct lw_infer_cpu_kernels {
     int columns; /* of a panel */
     int depth;
@@ -42,12 +52,16 @@ typedef struct lw_infer_cpu_kernels {
                      int64_t ldc);
     /* Corrects for zero points and writes the tile as g->result says. */
     void (*finish)(const lw_gemm *g, const lw_infer_tile *tile);
-    /* Faster kernels of the same instruction set for a B that is narrow (NULL: none), and whether columns of
-     * b are so: stored as signed bytes, rows 2 k and 2 k + 1 sum to at most LW_DOT_NARROW_PAIR in magnitude.
-     * Strides in bytes. */
+    /* Faster kernels of the same instruction set for a B that is narrow: stored as signed bytes, rows 2 k and
+     * 2 k + 1 sum to at most LW_DOT_NARROW_PAIR in magnitude (NULL: none). Those have: */
     const struct lw_infer_cpu_kernels *narrow;
-    bool (*is_narrow)(const uint8_t *b, bool is_signed, int64_t row, int64_t column, int64_t k,
-                      int64_t columns);
+    /* how many pairs of B are larger; strides in bytes; */
+    int64_t (*count_excess)(const uint8_t *b, bool is_signed, int64_t row, int64_t column, int64_t k,
+                            int64_t columns);
+    /* making a packed panel narrow, what is too much going to *out, whose entries the caller frees; */
+    lw_status (*take_excess)(int8_t *panel, int64_t steps, lw_infer_excess *out, lw_error *err);
+    /* and c += A's tile times that. Reads LW_CPU_GEMM_A_BEYOND numbers beyond the tile. */
+    void (*add_excess)(int rows, const int32_t *a, const lw_infer_excess *excess, int32_t *c, int64_t ldc);
 } lw_infer_cpu_kernels;
 
 /* Matrix tiles, which take the place of pack_a() and multiply() where there are many rows: tiles of A are

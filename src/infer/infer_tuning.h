@@ -2,10 +2,12 @@
 #ifndef LW_INFER_TUNING_H
 #define LW_INFER_TUNING_H
 
-/* CPU product, 4096 x 4096 weights, one thread of a Zen 3 core, in billions of multiplications and additions
- * a second, best of several: weights of 8 bits on 16-bit pairs 124 (M = 1024) and 106 (M = 64); of pairs that
- * allow maddubs 160 and 149. ONNX Runtime 1.32, which always takes maddubs, in the same minutes: 148 and 151.
- */
+/* CPU product, 4096 x 4096 weights, one thread of a Zen 3 core of a busy machine, in billions of
+ * multiplications and additions a second of processor time, in turns: weights of 8 bits on 16-bit pairs 120
+ * (M = 64) and 116 (M = 1024); on maddubs 157 and 149. ONNX Runtime 1.32, which always takes maddubs: 149 and
+ * 142. The inner loops alone, from the first-level cache: pairs 152, pairs that lie there as 16-bit numbers
+ * 153 (6 x 2 sums) and 155 (4 x 3), maddubs 186; unrolled four times and with the next block of B fetched
+ * meanwhile +4 % in all. */
 
 /* Rows of A and vectors of B's columns whose sums the CPU product keeps in registers: 6 x 2 sums, 2 vectors
  * of B and one of A fill 15 of the 16 registers of AVX2; 6 x 4, 4 and 1 fill 29 of the 32 of AVX-512. */
@@ -41,6 +43,10 @@ enum { LW_CPU_GEMM_BLOCK_ROWS = 96 };
 /* Panels of a group, one task: few rows read every panel once, so that small groups spread best; many rows
  * read A once per group. */
 enum { LW_CPU_GEMM_PANELS_FEW = 2, LW_CPU_GEMM_PANELS_MANY = 16, LW_CPU_GEMM_ROWS_MANY = 48 };
+
+/* B is multiplied by maddubs if no more than one in so many of its bytes starts a pair that is too large for
+ * it; what is too much is added afterwards. */
+enum { LW_CPU_GEMM_EXCESS = 100 };
 
 /* Columns whose results are finished at a time, in arrays on the stack. */
 enum { LW_CPU_GEMM_FINISH = 256 };

@@ -30,11 +30,15 @@ static uint8_t *bytes(int64_t n)
     return p;
 }
 
-/* Weights whose pairs stay within the bound of the narrow kernels, and reach it. */
-static void make_narrow(uint8_t *p, int64_t n, bool is_signed)
+/* Weights whose pairs stay within the bound of the narrow kernels, and reach it; or all but a few. */
+static void make_narrow(uint8_t *p, int64_t n, bool is_signed, bool all)
 {
+    static const int8_t large[] = {-128, 127, -128, -128, 127, 127, 65, -65, -65, 64};
     for (int64_t i = 0; i < n; i++)
         p[i] = (uint8_t)((p[i] & 0x80 ? -64 : 64) + (is_signed ? 0 : 128));
+    for (int64_t i = next() % 600; !all && i < n; i += 300 + next() % 600)
+        for (int64_t j = i, last = i + 1 + next() % 2; j < last && j < n; j++)
+            p[j] = (uint8_t)(large[next() % sizeof large] + (is_signed ? 0 : 128));
 }
 
 static int32_t *zeros_of(int64_t n, bool is_signed)
@@ -150,7 +154,7 @@ Test(products, gemm, .timeout = 300)
         int64_t lda = k + up_to(0, 3), ldb = (transposed ? k : n) + up_to(0, 3), ldc = (by_column ? m : n);
         uint8_t *a = bytes(m * lda), *b = bytes((transposed ? n : k) * ldb);
         if (round % 3 == 0)
-            make_narrow(b, (transposed ? n : k) * ldb, sb);
+            make_narrow(b, (transposed ? n : k) * ldb, sb, round % 2 == 0);
         int32_t *za = zeros_of(m, sa), *zb = zeros_of(n, sb);
         operands o = random_result(m, n, true);
         size_t size = (size_t)(m * n) * (o.result.kind == LW_RESULT_QUANTIZED ? 1 : 4);
@@ -242,7 +246,7 @@ Test(products, conv, .timeout = 300)
         v.y_step = v.o * out;
         uint8_t *x = bytes(v.images * v.x_step), *w = bytes(v.o * patch);
         if (round % 2)
-            make_narrow(w, v.o * patch, v.w_signed);
+            make_narrow(w, v.o * patch, v.w_signed, round % 4 == 1);
         int32_t *zw = zeros_of(v.o, v.w_signed);
         operands o = random_result(1, v.o, false);
         v.x = x;
