@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/fail.h"
+#include "common/real.h"
 #include "infer/op.h"
 
 /* ---- two inputs, broadcast ------------------------------------------------------------------------ */
@@ -350,8 +351,8 @@ static lw_status map(const lw_op_call *c, real_function f, float p, float q, lw_
 REAL(sqrt, sqrtf(x))
 REAL(exp, expf(x))
 REAL(log, logf(x))
-REAL(erf, erff(x))
-REAL(tanh, tanhf(x))
+REAL(erf, lw_erf(x))
+REAL(tanh, lw_tanh(x))
 REAL(sin, sinf(x))
 REAL(cos, cosf(x))
 REAL(reciprocal, 1 / x)
@@ -359,11 +360,11 @@ REAL(floor, floorf(x))
 REAL(ceil, ceilf(x))
 REAL(round, rintf(x))
 REAL(sigmoid, 1 / (1 + expf(-x)))
-REAL(softplus, x > 0 ? x + log1pf(expf(-x)) : log1pf(expf(x)))
+REAL(softplus, x > 0 ? x + lw_log1p(expf(-x)) : lw_log1p(expf(x)))
 REAL(softsign, x / (1 + fabsf(x)))
 REAL(hardswish, x *fminf(1, fmaxf(0, x / 6 + 0.5f)))
-REAL(fastgelu, 0.5f * x * (1 + tanhf(0.7978845608028654f * (x + 0.044715f * x * x * x))))
-REAL(exactgelu, 0.5f * x * (1 + erff(x * 0.7071067811865476f)))
+REAL(fastgelu, 0.5f * x * (1 + lw_tanh(0.7978845608028654f * (x + 0.044715f * x * x * x))))
+REAL(exactgelu, 0.5f * x * (1 + lw_erf(x * 0.7071067811865476f)))
 
 static float leaky_of(float x, float alpha, float q)
 {
@@ -379,7 +380,7 @@ static lw_status run_leaky_relu(const lw_op_call *c, lw_error *err)
 static float elu_of(float x, float alpha, float q)
 {
     (void)q;
-    return x < 0 ? alpha * expm1f(x) : x;
+    return x < 0 ? alpha * lw_expm1(x) : x;
 }
 
 static lw_status run_elu(const lw_op_call *c, lw_error *err)
@@ -389,7 +390,7 @@ static lw_status run_elu(const lw_op_call *c, lw_error *err)
 
 static float selu_of(float x, float alpha, float gamma)
 {
-    return gamma * (x > 0 ? x : alpha * expm1f(x));
+    return gamma * (x > 0 ? x : alpha * lw_expm1(x));
 }
 
 static lw_status run_selu(const lw_op_call *c, lw_error *err)

@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "common/fail.h"
+#include "common/real.h"
 #include "infer/op.h"
 #include "infer/product.h"
 #include "infer/quant.h"
@@ -27,7 +28,7 @@ static float a_sigmoid(float x, float alpha, float beta)
 static float a_tanh(float x, float alpha, float beta)
 {
     (void)alpha, (void)beta;
-    return tanhf(x);
+    return lw_tanh(x);
 }
 static float a_relu(float x, float alpha, float beta)
 {
@@ -50,7 +51,7 @@ static float a_thresholded_relu(float x, float alpha, float beta)
 }
 static float a_scaled_tanh(float x, float alpha, float beta)
 {
-    return alpha * tanhf(beta * x);
+    return alpha * lw_tanh(beta * x);
 }
 static float a_hard_sigmoid(float x, float alpha, float beta)
 {
