@@ -6,6 +6,9 @@
 
 #include "common/fail.h"
 
+#if defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
+#endif
 #if defined(__x86_64__) && defined(__linux__) && defined(LW_HAVE_AMX)
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -17,7 +20,7 @@ static int tiles_granted(void)
     return __builtin_cpu_supports("amx-int8") && __builtin_cpu_supports("amx-tile") &&
            syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
 }
-#else
+#elif defined(__x86_64__) || defined(__i386__)
 static int tiles_granted(void)
 {
     return 0;
@@ -25,7 +28,7 @@ static int tiles_granted(void)
 #endif
 
 static const char *const names[LW_ISA_COUNT] = {"amx",   "avx512vnni", "avx512bw", "avx2",
-                                                "sse41", "neon",       "plain"};
+                                                "sse41", "dotprod",    "neon",     "plain"};
 
 const char *lw_isa_name(lw_isa isa)
 {
@@ -49,6 +52,13 @@ static unsigned detected(void)
         set |= 1u << LW_ISA_SSE41;
 #elif defined(__aarch64__)
     set |= 1u << LW_ISA_NEON; /* part of the base architecture */
+#if defined(__linux__)
+    enum { HWCAP_BIT_ASIMDDP = 20 };
+    if (getauxval(AT_HWCAP) >> HWCAP_BIT_ASIMDDP & 1)
+        set |= 1u << LW_ISA_DOTPROD;
+#elif defined(__ARM_FEATURE_DOTPROD)
+    set |= 1u << LW_ISA_DOTPROD; /* the compiler's target has it */
+#endif
 #endif
     return set;
 }
@@ -63,15 +73,17 @@ lw_status lw_isa_usable(unsigned *set, lw_error *err)
         while (isa < LW_ISA_PLAIN && !(strlen(names[isa]) == n && strncmp(names[isa], text, n) == 0))
             isa++;
         if (isa == LW_ISA_PLAIN)
-            return lw_fail(
-                err, LW_E_ARG,
-                "LANEWISE_DISABLE: '%.*s' is not one of amx, avx512vnni, avx512bw, avx2, sse41, neon", (int)n,
-                text);
+            return lw_fail(err, LW_E_ARG,
+                           "LANEWISE_DISABLE: '%.*s' is not one of amx, avx512vnni, avx512bw, avx2, sse41, "
+                           "dotprod, neon",
+                           (int)n, text);
         *set &= ~(1u << isa);
         if (isa == LW_ISA_AVX512BW)
             *set &= ~(1u << LW_ISA_AVX512VNNI);
         if (isa == LW_ISA_AVX512BW || isa == LW_ISA_AVX512VNNI)
             *set &= ~(1u << LW_ISA_AMX);
+        if (isa == LW_ISA_NEON)
+            *set &= ~(1u << LW_ISA_DOTPROD);
         text += n + (text[n] == ',');
     }
     return LW_OK;

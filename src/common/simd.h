@@ -336,8 +336,7 @@ LW_SIMD lw_vec lw_v32_add_floor(lw_vec a, lw_vec b)
 }
 LW_SIMD lw_vec lw_v8_lookup(const uint8_t table[16], lw_vec i, lw_vec other)
 {
-    uint8x16_t high = vreinterpretq_u8_s8(vshrq_n_s8(vreinterpretq_s8_u8(i), 7));
-    return vbslq_u8(high, other, vqtbl1q_u8(vld1q_u8(table), i));
+    return vqtbx1q_u8(other, vld1q_u8(table), i); /* other's where i >= 16 */
 }
 
 #else /* the compiler's generic vectors */

@@ -2,11 +2,12 @@
  * of simd.h.
  *
  *   LW_DOT_LANES        32-bit sums in a vector
- *   LW_DOT_DEPTH        products that one lane sums at a time: 2 (through 16-bit pairs) or 4
+ *   LW_DOT_DEPTH        products that one lane sums at a time: 2 (through 16 bits) or 4
  *   lw_dot_a(byte, is_signed, n, &sum)
  *                       LW_DOT_DEPTH bytes of A (n of them there, the rest 0) as the int32 that lw_dot()
  *                       wants in every lane; adds them, as they are stored, to sum
- *   LW_DOT_A_UNSIGNED   1: A is stored as unsigned bytes, signed ones plus 128; 0: as it is
+ *   LW_DOT_TO_UNSIGNED, LW_DOT_TO_SIGNED
+ *                       what is added to A's bytes, unsigned and signed ones, where they are stored
  *   LW_DOT_ONES         A of ones
  *   lw_dot_b(p)         LW_DOT_LANES groups of LW_DOT_DEPTH signed bytes
  *   lw_dot_get(p), lw_dot_put(p, v)
@@ -67,18 +68,32 @@ LW_SIMD void lw_dot_put(int32_t *p, lw_vec v)
 }
 #endif
 
-#if defined(LW_ISA_avx512vnni) || defined(LW_DOT_NARROW)
+#if defined(LW_ISA_avx512vnni) || defined(LW_DOT_NARROW) || defined(LW_ISA_neon)
 
-enum { LW_DOT_DEPTH = 4, LW_DOT_A_UNSIGNED = 1, LW_DOT_ONES = 0x01010101 };
+#if defined(LW_ISA_neon) /* signed bytes, on both sides */
+enum { LW_DOT_TO_UNSIGNED = -128, LW_DOT_TO_SIGNED = 0 };
+typedef int8_t lw_dot_byte;
+#else /* unsigned bytes by signed ones */
+enum { LW_DOT_TO_UNSIGNED = 0, LW_DOT_TO_SIGNED = 128 };
+typedef uint8_t lw_dot_byte;
+#endif
+#if defined(LW_ISA_neon) && !defined(LW_ISA_dotprod)
+enum { LW_DOT_DEPTH = 2, LW_DOT_ONES = 0x01010101 };
+#else
+enum { LW_DOT_DEPTH = 4, LW_DOT_ONES = 0x01010101 };
+#endif
 
-LW_SIMD int32_t lw_dot_a(const uint8_t byte[4], bool is_signed, int n, uint32_t *sum)
+/* Four bytes; a depth of two twice over. */
+LW_SIMD int32_t lw_dot_a(const uint8_t byte[LW_DOT_DEPTH], bool is_signed, int n, uint32_t *sum)
 {
-    uint8_t stored[4] = {0};
+    lw_dot_byte stored[4] = {0};
     int32_t a;
     for (int d = 0; d < n; d++) {
-        stored[d] = is_signed ? (uint8_t)(byte[d] ^ 0x80) : byte[d];
-        *sum += stored[d];
+        stored[d] = (lw_dot_byte)(byte[d] + (is_signed ? LW_DOT_TO_SIGNED : LW_DOT_TO_UNSIGNED));
+        *sum += (uint32_t)stored[d];
     }
+    for (int d = LW_DOT_DEPTH; d < 4; d++)
+        stored[d] = stored[d - LW_DOT_DEPTH];
     memcpy(&a, stored, sizeof a);
     return a;
 }
@@ -104,11 +119,35 @@ LW_SIMD lw_vec lw_dot(lw_vec sum, lw_vec a, lw_vec b)
     return _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_maddubs_epi16(a, b), _mm256_set1_epi16(1)));
 }
 
+#elif defined(LW_ISA_dotprod)
+
+LW_SIMD lw_vec lw_dot_b(const void *p)
+{
+    return vld1q_u8(p);
+}
+LW_SIMD lw_vec lw_dot(lw_vec sum, lw_vec a, lw_vec b)
+{
+    return vreinterpretq_u8_s32(
+        vdotq_s32(vreinterpretq_s32_u8(sum), vreinterpretq_s8_u8(a), vreinterpretq_s8_u8(b)));
+}
+
+#else /* NEON: a product of two signed bytes fits 16 bits, and pairs of them are added up in 32 */
+
+LW_SIMD lw_vec lw_dot_b(const void *p)
+{
+    return vcombine_u8(vld1_u8(p), vdup_n_u8(0));
+}
+LW_SIMD lw_vec lw_dot(lw_vec sum, lw_vec a, lw_vec b)
+{
+    int16x8_t product = vmull_s8(vreinterpret_s8_u8(vget_low_u8(a)), vreinterpret_s8_u8(vget_low_u8(b)));
+    return vreinterpretq_u8_s32(vpadalq_s16(vreinterpretq_s32_u8(sum), product));
+}
+
 #endif
 
 #else
 
-enum { LW_DOT_DEPTH = 2, LW_DOT_A_UNSIGNED = 0, LW_DOT_ONES = 0x00010001 };
+enum { LW_DOT_DEPTH = 2, LW_DOT_TO_UNSIGNED = 0, LW_DOT_TO_SIGNED = 0, LW_DOT_ONES = 0x00010001 };
 
 LW_SIMD int32_t lw_dot_a(const uint8_t byte[2], bool is_signed, int n, uint32_t *sum)
 {
@@ -150,7 +189,7 @@ LW_SIMD lw_vec lw_dot(lw_vec sum, lw_vec a, lw_vec b)
     return _mm_add_epi32(sum, _mm_madd_epi16(a, b));
 }
 
-#else /* NEON and the compiler's generic vectors: loops that the compiler turns into vectors */
+#else /* the compiler's generic vectors: loops that it turns into vectors */
 
 LW_SIMD lw_vec lw_dot_b(const void *p)
 {

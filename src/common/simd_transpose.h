@@ -118,6 +118,17 @@ LW_SIMD lw_vec lw_zip_high(lw_vec a, lw_vec b)
 {
     return vzip2q_u8(a, b);
 }
+LW_SIMD lw_vec lw_i16_load8(const void *p)
+{
+    return vreinterpretq_u8_s16(vmovl_s8(vld1_s8(p)));
+}
+LW_SIMD lw_vec lw_i32_load8(const void *p)
+{
+    uint32_t four;
+    memcpy(&four, p, sizeof four);
+    int16x8_t wide = vmovl_s8(vreinterpret_s8_u32(vdup_n_u32(four)));
+    return vreinterpretq_u8_s32(vmovl_s16(vget_low_s16(wide)));
+}
 #else
 LW_SIMD lw_vec lw_zip_low(lw_vec a, lw_vec b)
 {
@@ -133,12 +144,6 @@ LW_SIMD lw_vec lw_zip_high(lw_vec a, lw_vec b)
         v[k] = k % 2 ? b[8 + k / 2] : a[8 + k / 2];
     return v;
 }
-#endif
-LW_SIMD void lw_store_groups(uint8_t *p, size_t stride, lw_vec v)
-{
-    (void)stride;
-    lw_store(p, v);
-}
 LW_SIMD lw_vec lw_i16_load8(const void *p)
 {
     int16_t lane[8];
@@ -152,6 +157,12 @@ LW_SIMD lw_vec lw_i32_load8(const void *p)
     for (int k = 0; k < 4; k++)
         lane[k] = ((const int8_t *)p)[k];
     return lw_load_unaligned(lane);
+}
+#endif
+LW_SIMD void lw_store_groups(uint8_t *p, size_t stride, lw_vec v)
+{
+    (void)stride;
+    lw_store(p, v);
 }
 
 #endif

@@ -24,6 +24,7 @@ static lw_status choose_kernels(const lw_infer_cpu_kernels **out, const lw_infer
         [LW_ISA_AVX2] = &lw_infer_kernels_avx2,
         [LW_ISA_SSE41] = &lw_infer_kernels_sse41,
 #elif defined(__aarch64__)
+        [LW_ISA_DOTPROD] = &lw_infer_kernels_dotprod,
         [LW_ISA_NEON] = &lw_infer_kernels_neon,
 #endif
         [LW_ISA_PLAIN] = &lw_infer_kernels_plain,
@@ -154,7 +155,7 @@ static lw_status product_task(void *arg, int64_t task, int worker, lw_error *err
                               .ld = ld,
                               .row_sum = job->row_sum + top,
                               .column_sum = column_sum,
-                              .a_shift = kernels->a_unsigned && g->a_signed ? 128 : 0,
+                              .a_shift = kernels->a_added[g->a_signed],
                               .b_shift = g->b_signed ? 0 : -128};
         kernels->finish(g, &tile);
     }

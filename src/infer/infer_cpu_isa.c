@@ -305,7 +305,7 @@ static void finish(const lw_gemm *g, const lw_infer_tile *t)
 const lw_infer_cpu_kernels ISA_TABLE(LW_ISA_NAME) = {
     .columns = COLUMNS,
     .depth = LW_DOT_DEPTH,
-    .a_unsigned = LW_DOT_A_UNSIGNED,
+    .a_added = {LW_DOT_TO_UNSIGNED, LW_DOT_TO_SIGNED},
     .steps_together = LW_CPU_STEPS_TOGETHER,
     .pack = pack,
     .pack_transposed = pack_transposed,

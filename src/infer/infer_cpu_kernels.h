@@ -3,9 +3,8 @@
  * A step is `depth` consecutive rows of B (2 or 4), what one 32-bit lane sums at a time. Operands as stored:
  *   B  signed bytes (unsigned ones less 128), in panels of `columns` columns: for each step, `columns` groups
  *      of `depth` bytes; missing rows and columns are 0
- *   A  int32 for each row and step: two 16-bit numbers (depth 2), or four unsigned bytes (depth 4; signed
- *      ones plus 128); in tiles of up to LW_CPU_GEMM_ROWS rows: for each step, one int32 of each row
- * Zero points shift along; see infer_cpu.c. */
+ *   A  int32 for each row and step, as lw_dot_a() makes it (simd_dot.h); in tiles of up to LW_CPU_GEMM_ROWS
+ * rows: for each step, one int32 of each row Zero points shift along; see infer_cpu.c. */
 #ifndef LW_INFER_CPU_KERNELS_H
 #define LW_INFER_CPU_KERNELS_H
 
@@ -36,7 +35,7 @@ typedef struct lw_infer_excess {
 typedef struct lw_infer_cpu_kernels {
     int columns; /* of a panel */
     int depth;
-    bool a_unsigned;    /* A is stored as unsigned bytes */
+    int a_added[2];     /* to A's bytes, unsigned and signed ones, where they are stored */
     int steps_together; /* panels are filled up with zeros to a multiple of so many steps */
     /* Packs k rows and `columns` columns of b (the panel's first ones that exist), b[row * ldb + column]. */
     void (*pack)(const uint8_t *b, bool is_signed, int64_t ldb, int64_t k, int columns, int8_t *panel);
@@ -79,7 +78,7 @@ typedef struct lw_infer_cpu_tiles {
 
 extern const lw_infer_cpu_tiles lw_infer_tiles_amx;
 extern const lw_infer_cpu_kernels lw_infer_kernels_plain, lw_infer_kernels_sse41, lw_infer_kernels_avx2,
-    lw_infer_kernels_avx512bw, lw_infer_kernels_avx512vnni, lw_infer_kernels_neon,
+    lw_infer_kernels_avx512bw, lw_infer_kernels_avx512vnni, lw_infer_kernels_dotprod, lw_infer_kernels_neon,
     lw_infer_kernels_avx2_narrow;
 
 #endif

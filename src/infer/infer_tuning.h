@@ -10,9 +10,10 @@
  * meanwhile +4 % in all. */
 
 /* Rows of A and vectors of B's columns whose sums the CPU product keeps in registers: 6 x 2 sums, 2 vectors
- * of B and one of A fill 15 of the 16 registers of AVX2; 6 x 4, 4 and 1 fill 29 of the 32 of AVX-512. */
+ * of B and one of A fill 15 of the 16 registers of AVX2; 6 x 4, 4 and 1 fill 29 of the 32 of AVX-512
+ * and NEON (by count: no ARM machine was at hand to measure on). */
 enum { LW_CPU_GEMM_ROWS = 6 };
-#if defined(LW_ISA_avx512bw)
+#if defined(LW_ISA_avx512bw) || defined(LW_ISA_neon)
 enum { LW_CPU_GEMM_VECTORS = 4 };
 #else
 enum { LW_CPU_GEMM_VECTORS = 2 };

@@ -22,6 +22,9 @@ Test(cpu, disable)
     setenv("LANEWISE_DISABLE", "avx512vnni", 1);
     cr_expect_eq(lw_isa_usable(&some, &err), LW_OK);
     cr_expect_eq(some, all & ~(1u << LW_ISA_AMX | 1u << LW_ISA_AVX512VNNI));
+    setenv("LANEWISE_DISABLE", "dotprod", 1);
+    cr_expect_eq(lw_isa_usable(&some, &err), LW_OK);
+    cr_expect_eq(some, all & ~(1u << LW_ISA_DOTPROD));
     setenv("LANEWISE_DISABLE", "avx512bw,avx2,sse41,neon", 1);
     cr_expect_eq(lw_isa_usable(&some, &err), LW_OK);
     cr_expect_eq(some, 1u << LW_ISA_PLAIN);
