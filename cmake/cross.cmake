@@ -1,0 +1,15 @@
+# The part that the toolchain files of all foreign processors share. They set lw_triple, lw_qemu and lw_root.
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_C_COMPILER ${lw_triple}-gcc)
+set(CMAKE_SYSROOT ${CMAKE_CURRENT_LIST_DIR}/../build/${lw_root})
+file(REAL_PATH ${CMAKE_SYSROOT} CMAKE_SYSROOT)
+find_program(LW_QEMU ${lw_qemu} REQUIRED)
+set(CMAKE_CROSSCOMPILING_EMULATOR ${LW_QEMU} -L ${CMAKE_SYSROOT})
+# libraries and headers from there, programs from here
+set(CMAKE_LIBRARY_ARCHITECTURE ${lw_triple})
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+set(ENV{PKG_CONFIG_SYSROOT_DIR} ${CMAKE_SYSROOT})
+set(ENV{PKG_CONFIG_LIBDIR} ${CMAKE_SYSROOT}/usr/lib/${lw_triple}/pkgconfig:${CMAKE_SYSROOT}/usr/share/pkgconfig)
