@@ -11,10 +11,11 @@
 #include "align/cigar.h"
 #include "cli/program.h"
 #include "common/files.h"
+#include "sanitized.h"
 
 /* ---- inputs ---------------------------------------------------------------------------------- */
 
-enum { REF_LETTERS = 1200, N_READS = 120 };
+enum { REF_LETTERS = 1200, N_READS = LW_FEWER(120, 40) };
 static char ref_path[256], reads_path[2][256];
 static char ref_letters[3][REF_LETTERS + 1];
 
