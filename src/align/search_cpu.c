@@ -2,11 +2,11 @@
  * of the database.
  *
  * Passes. The first one walks the whole database in chunks, for packs of queries, in the narrowest lanes that
- * the matrix fits. Where few hits are wanted it only screens: it computes bounds of the scores
- * (search_cpu_screen.h), and the subjects that may be among the best go on a list per query, scored exactly
- * in the second pass. What the lanes cannot hold (or, with a filter, what it lets through) goes on another
- * list; the next passes walk those lists, in wider lanes each time, until nothing is left: 32 bits hold
- * everything.
+ * the matrix fits. Where few hits are wanted it only screens: it computes the most that the scores can be
+ * (search_cpu_screen.h). Subjects that may be among the best go on a list per query; the best of a list are
+ * scored exactly now and then, which raises the bar, and what is left in the second pass. What the lanes
+ * cannot hold (or, with a filter, what it lets through) goes on another list; the next passes walk those
+ * lists, in wider lanes each time, until nothing is left: 32 bits hold everything.
  */
 #include "align/search_backend.h"
 
@@ -179,12 +179,10 @@ static lw_status cpu_open(const lw_search_backend *self, void **context, const l
 typedef struct worker {
     int64_t chunk; /* whose plan is laid out; -1: none */
     lw_search_plan plan;
-    int64_t letters_capacity, events_capacity, subjects_capacity, columns_capacity, rows_capacity,
-        scores_capacity;
+    int64_t letters_capacity, events_capacity, subjects_capacity, columns_capacity, scores_capacity;
     int32_t *subjects; /* of the plan */
     int32_t *first_block;
     uint8_t *columns;
-    const uint8_t **rows;
     int32_t *scores;
     _Alignas(LW_SEARCH_VEC_MAX) uint8_t profile[LW_MAX_LETTERS * LW_SEARCH_MAX_COLUMNS * LW_SEARCH_VEC_MAX];
 } worker;
@@ -351,8 +349,8 @@ typedef struct piece {
 /* Which subjects of a query are worth an exact score. */
 typedef struct screening {
     bool on;
-    int64_t seen;  /* subjects screened */
-    lw_top bounds; /* scores that subjects have at least: its min_score is what the best have */
+    int64_t seen; /* subjects screened */
+    int64_t wait; /* so many candidates call for a round of exact scores, which raise the bar */
     list candidates;
 } screening;
 
@@ -391,17 +389,6 @@ static lw_status put_on_list(list *l, int32_t subject, int32_t at_most, lw_error
     return LW_OK;
 }
 
-/* Notes that a subject has at least this score; the caller holds the lock. */
-static lw_status note_bound(search_call *call, int32_t query, int32_t subject, int32_t at_least,
-                            lw_error *err)
-{
-    screening *screen = &call->screens[query];
-    if (!screen->on)
-        return LW_OK;
-    return lw_top_add(&screen->bounds, (lw_search_hit){.score = at_least, .subject = subject},
-                      call->request->top_n, call->cpu->setup.database->order, err);
-}
-
 /* What becomes of a score; the caller holds the lock. */
 static lw_status file_score(search_call *call, int32_t query, int32_t subject, int32_t score, lw_error *err)
 {
@@ -411,7 +398,6 @@ static lw_status file_score(search_call *call, int32_t query, int32_t subject, i
         call->rescued++;
         return put_on_list(&call->later[query], subject, INT32_MAX, err);
     }
-    LW_TRY(note_bound(call, query, subject, score, err));
     return lw_top_add(&call->tops[query], (lw_search_hit){.score = score, .subject = subject},
                       call->request->top_n, call->cpu->setup.database->order, err);
 }
@@ -432,36 +418,18 @@ static void drop_short(list *l, int32_t bar)
 static lw_status file_bounds(search_call *call, int32_t query, const int32_t *subjects, int64_t n,
                              const int32_t *values, int64_t stride, lw_error *err)
 {
-    const lw_search_screen *range = &call->cpu->screen;
-    const lw_database_view *db = call->cpu->setup.database;
+    const int32_t above = call->cpu->screen.above, bar = call->tops[query].min_score;
     screening *screen = &call->screens[query];
-    lw_top *bounds = &screen->bounds;
-    for (int64_t i = 0; i < n; i++) {
-        int32_t value = values[i * stride];
-        value = value == LW_SEARCH_OVERFLOW ? range->limit : value;
-        if (value > range->least)
-            LW_TRY(note_bound(call, query, subjects[i], value - range->below, err));
-    }
-    if (bounds->n > call->request->top_n) {
-        bounds->n = lw_top_sort(bounds->hits, bounds->n, call->request->top_n, db->order);
-        bounds->min_score = bounds->hits[bounds->n - 1].score;
-    }
     for (int64_t i = 0; i < n; i++) {
         int32_t value = values[i * stride];
         if (value == LW_SEARCH_OVERFLOW) {
             call->rescued++;
             LW_TRY(put_on_list(&call->later[query], subjects[i], INT32_MAX, err));
-        } else if (value != SHORT && value + range->above >= bounds->min_score) {
-            LW_TRY(put_on_list(&screen->candidates, subjects[i], value + range->above, err));
+        } else if (value != SHORT && value + above >= bar) {
+            LW_TRY(put_on_list(&screen->candidates, subjects[i], value + above, err));
         }
     }
-    /* given up where too many stay, once the bar has had time to rise */
     screen->seen += n;
-    if (screen->seen >= (int64_t)call->request->top_n * search_cpu_tuning.screen_settled &&
-        screen->candidates.n > screen->seen / search_cpu_tuning.screen_share) {
-        drop_short(&screen->candidates, bounds->min_score);
-        screen->on = screen->candidates.n <= screen->seen / search_cpu_tuning.screen_share;
-    }
     return LW_OK;
 }
 
@@ -477,8 +445,7 @@ static lw_status file_scores(search_call *call, form kind, const int32_t *querie
             least = call->request->filter[queries[q]];
         } else {
             pthread_mutex_lock(&call->lock);
-            least = kind == EXACT ? call->tops[queries[q]].min_score
-                                  : call->screens[queries[q]].bounds.min_score - call->cpu->screen.above;
+            least = call->tops[queries[q]].min_score - (kind == SCREEN ? call->cpu->screen.above : 0);
             pthread_mutex_unlock(&call->lock);
         }
         for (int64_t i = 0; i < n; i++) {
@@ -537,10 +504,8 @@ static lw_status score(search_call *call, worker *w, form kind, const int32_t *q
     for (int code = 0; code < LW_MAX_LETTERS; code++)
         if (seen[code])
             used[n_used++] = (uint8_t)code;
-    /* two vectors a letter, and behind them one a query */
-    LW_TRY_END(reserve(&w->columns, &w->columns_capacity, 2 * letters + n_queries,
-                       (size_t)c->kernels->vector_bytes, err));
     LW_TRY_END(reserve(&w->scores, &w->scores_capacity, n_subjects * n_queries, sizeof *w->scores, err));
+    const int vector = c->kernels->vector_bytes;
     lw_search_job job = {.n_queries = n_queries,
                          .len = len,
                          .codes = codes,
@@ -550,68 +515,26 @@ static lw_status score(search_call *call, worker *w, form kind, const int32_t *q
                          .open_extend = c->setup.scoring->gap_open + c->setup.scoring->gap_extend,
                          .extend = c->setup.scoring->gap_extend,
                          .plan = &w->plan,
-                         .columns = w->columns,
-                         .profile = w->profile,
-                         .best = w->columns + 2 * letters * c->kernels->vector_bytes,
                          .scores = w->scores};
     if (kind == SCREEN) {
-        LW_TRY_END(reserve(&w->rows, &w->rows_capacity, letters, sizeof *w->rows, err));
-        job.rows = w->rows;
+        int64_t bytes = (int64_t)c->kernels->screen_scratch(&job);
+        LW_TRY_END(reserve(&w->columns, &w->columns_capacity, bytes / vector + 1, (size_t)vector, err));
+        job.scratch = w->columns;
         job.zero = c->screen.zero;
         job.limit = c->screen.limit;
         c->kernels->screen(&job);
     } else {
+        /* two vectors a letter, and behind them one a query */
+        LW_TRY_END(reserve(&w->columns, &w->columns_capacity, 2 * letters + n_queries, (size_t)vector, err));
+        job.columns = w->columns;
+        job.profile = w->profile;
+        job.best = w->columns + 2 * letters * vector;
         set_range(c, call->width, kind == FILTER, &job.zero, &job.limit);
         (kind == FILTER ? c->kernels->gapless : c->kernels->score)[call->width](&job);
     }
 end:
     free(len), free(codes);
     return status;
-}
-
-/* Whether all queries of a pack are screened. */
-static bool screens(search_call *call, const pack *p)
-{
-    bool all = true;
-    pthread_mutex_lock(&call->lock);
-    for (int32_t q = 0; q < p->n; q++)
-        all = all && call->screens[call->query[p->first + q]].on;
-    pthread_mutex_unlock(&call->lock);
-    return all;
-}
-
-/* The first pass: a chunk of the database against a pack of queries. */
-static lw_status chunk_task(void *arg, int64_t i, int number, lw_error *err)
-{
-    search_call *call = arg;
-    const cpu *c = call->cpu;
-    worker *w = &call->workers[number];
-    int64_t chunk = i / call->n_packs;
-    const pack *p = &call->packs[i % call->n_packs];
-    if (lw_stopped(c->setup.host))
-        return lw_fail(err, LW_E_INTERRUPTED, "interrupted");
-    int32_t first = c->chunk[chunk];
-    int64_t n = c->chunk[chunk + 1] - first;
-    if (w->chunk != chunk) {
-        w->chunk = -1;
-        LW_TRY(reserve(&w->subjects, &w->subjects_capacity, n, sizeof *w->subjects, err));
-        for (int64_t k = 0; k < n; k++)
-            w->subjects[k] = first + (int32_t)k;
-        LW_TRY(lay_out(c, w, call->width, w->subjects, n, err));
-        w->chunk = chunk;
-    }
-    form kind = call->filtering ? FILTER : screens(call, p) ? SCREEN : EXACT;
-    LW_TRY(score(call, w, kind, call->query + p->first, p->n, n, err));
-    LW_TRY(file_scores(call, kind, call->query + p->first, p->n, w->subjects, n, w->scores, err));
-    if (call->request->advance) {
-        double letters = 0;
-        for (int64_t k = 0; k < n; k++)
-            letters += c->setup.database->len[first + k];
-        pthread_mutex_lock(&call->lock);
-        call->request->advance(call->request->user, letters * p->letters);
-        pthread_mutex_unlock(&call->lock);
-    }
-    return LW_OK;
 }
 
 /* How many of the n subjects, longest first, go one by one, because too many lanes would be idle while they
@@ -677,28 +600,33 @@ static lw_status score_striped(search_call *call, worker *w, int32_t query, cons
     return file_scores(call, EXACT, &query, 1, subjects, n, w->scores, err);
 }
 
+/* Scores the n subjects that stand in the worker, longest first. */
+static lw_status score_subjects(search_call *call, worker *w, int32_t query, int64_t n, lw_error *err)
+{
+    w->chunk = -1;
+    int64_t longs = count_long(call, query, w->subjects, n);
+    if (longs > 0)
+        LW_TRY(score_striped(call, w, query, w->subjects, longs, err));
+    if (longs == n)
+        return LW_OK;
+    LW_TRY(lay_out(call->cpu, w, call->width, w->subjects + longs, n - longs, err));
+    LW_TRY(score(call, w, EXACT, &query, 1, n - longs, err));
+    return file_scores(call, EXACT, &query, 1, w->subjects + longs, n - longs, w->scores, err);
+}
+
 /* Later passes: part of a query's list. */
 static lw_status piece_task(void *arg, int64_t i, int number, lw_error *err)
 {
     search_call *call = arg;
-    const cpu *c = call->cpu;
     worker *w = &call->workers[number];
     const piece *p = &call->pieces[i];
-    if (lw_stopped(c->setup.host))
+    if (lw_stopped(call->cpu->setup.host))
         return lw_fail(err, LW_E_INTERRUPTED, "interrupted");
     int64_t n = p->to - p->from;
-    w->chunk = -1;
     LW_TRY(reserve(&w->subjects, &w->subjects_capacity, n, sizeof *w->subjects, err));
     for (int64_t k = 0; k < n; k++)
         w->subjects[k] = call->lists[p->query].entry[p->from + k].subject;
-    int64_t longs = count_long(call, p->query, w->subjects, n);
-    if (longs > 0)
-        LW_TRY(score_striped(call, w, p->query, w->subjects, longs, err));
-    if (longs == n)
-        return LW_OK;
-    LW_TRY(lay_out(c, w, call->width, w->subjects + longs, n - longs, err));
-    LW_TRY(score(call, w, EXACT, &p->query, 1, n - longs, err));
-    return file_scores(call, EXACT, &p->query, 1, w->subjects + longs, n - longs, w->scores, err);
+    return score_subjects(call, w, p->query, n, err);
 }
 
 static int by_subject(const void *a, const void *b)
@@ -707,18 +635,132 @@ static int by_subject(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* The least score that may be among the best, as far as is known. */
-static int32_t bar_of(const search_call *call, int64_t query)
+/* The best candidates leave the list for `to`, at most n; the caller holds the lock or is alone. */
+static lw_status take_best(search_call *call, int32_t query, int64_t n, list *to, lw_error *err)
 {
-    int32_t exact = call->tops[query].min_score, bound = call->screens[query].bounds.min_score;
-    return exact > bound ? exact : bound;
+    list *from = &call->screens[query].candidates;
+    const int64_t first =
+        from->n > n ? lw_top_sort(from->entry, from->n, (int32_t)n, call->cpu->setup.database->order)
+                    : from->n;
+    to->n = 0;
+    for (int64_t k = 0; k < first; k++)
+        LW_TRY(put_on_list(to, from->entry[k].subject, from->entry[k].score, err));
+    from->n -= first;
+    if (from->n)
+        memmove(from->entry, from->entry + first, (size_t)from->n * sizeof *from->entry);
+    return LW_OK;
+}
+
+/* Raises the bar to what the best have so far, and drops the candidates that fall short of it. */
+static void raise_bar(search_call *call, int32_t query)
+{
+    lw_top *top = &call->tops[query];
+    if (top->n >= call->request->top_n) {
+        top->n = lw_top_sort(top->hits, top->n, call->request->top_n, call->cpu->setup.database->order);
+        top->min_score = top->hits[top->n - 1].score;
+    }
+    drop_short(&call->screens[query].candidates, top->min_score);
+}
+
+/* Whether so many subjects stay that screening saves nothing, once the bar has had time to rise. */
+static bool too_many_stay(const search_call *call, int32_t query)
+{
+    const screening *screen = &call->screens[query];
+    return screen->seen >= (int64_t)call->request->top_n * search_cpu_tuning.screen_settled &&
+           screen->candidates.n + call->later[query].n > screen->seen / search_cpu_tuning.screen_share;
+}
+
+/* Exact scores for the most promising candidates of a query, when they may set the first bar, when many have
+ * come since the last time, and before screening is given up: as long as that raises the bar and many stay.
+ */
+static lw_status score_promising(search_call *call, worker *w, int32_t query, lw_error *err)
+{
+    const int32_t top_n = call->request->top_n, lanes = call->cpu->kernels->vector_bytes >> call->width;
+    screening *screen = &call->screens[query];
+    list best = {0};
+    lw_status status = LW_OK;
+    for (bool again = true; again;) {
+        best.n = 0;
+        pthread_mutex_lock(&call->lock);
+        const int32_t bar = call->tops[query].min_score;
+        const bool many = too_many_stay(call, query);
+        if (screen->on && (many || screen->candidates.n >= screen->wait))
+            status =
+                take_best(call, query, 2 * (int64_t)top_n > lanes ? 2 * (int64_t)top_n : lanes, &best, err);
+        screen->on = screen->on && (!many || best.n > 0); /* none: all overflow */
+        pthread_mutex_unlock(&call->lock);
+        if (status != LW_OK || best.n == 0)
+            break;
+        qsort(best.entry, (size_t)best.n, sizeof *best.entry, by_subject);
+        LW_TRY_END(reserve(&w->subjects, &w->subjects_capacity, best.n, sizeof *w->subjects, err));
+        for (int64_t k = 0; k < best.n; k++)
+            w->subjects[k] = best.entry[k].subject;
+        LW_TRY_END(score_subjects(call, w, query, best.n, err));
+        pthread_mutex_lock(&call->lock);
+        raise_bar(call, query);
+        screen->wait = screen->candidates.n + search_cpu_tuning.screen_round * lanes;
+        again = too_many_stay(call, query);
+        if (again && call->tops[query].min_score == bar)
+            screen->on = again = false;
+        pthread_mutex_unlock(&call->lock);
+    }
+end:
+    free(best.entry);
+    return status;
+}
+
+/* Whether all queries of a pack are screened. */
+static bool screens(search_call *call, const pack *p)
+{
+    bool all = true;
+    pthread_mutex_lock(&call->lock);
+    for (int32_t q = 0; q < p->n; q++)
+        all = all && call->screens[call->query[p->first + q]].on;
+    pthread_mutex_unlock(&call->lock);
+    return all;
+}
+
+/* The first pass: a chunk of the database against a pack of queries. */
+static lw_status chunk_task(void *arg, int64_t i, int number, lw_error *err)
+{
+    search_call *call = arg;
+    const cpu *c = call->cpu;
+    worker *w = &call->workers[number];
+    int64_t chunk = i / call->n_packs;
+    const pack *p = &call->packs[i % call->n_packs];
+    if (lw_stopped(c->setup.host))
+        return lw_fail(err, LW_E_INTERRUPTED, "interrupted");
+    int32_t first = c->chunk[chunk];
+    int64_t n = c->chunk[chunk + 1] - first;
+    if (w->chunk != chunk) {
+        w->chunk = -1;
+        LW_TRY(reserve(&w->subjects, &w->subjects_capacity, n, sizeof *w->subjects, err));
+        for (int64_t k = 0; k < n; k++)
+            w->subjects[k] = first + (int32_t)k;
+        LW_TRY(lay_out(c, w, call->width, w->subjects, n, err));
+        w->chunk = chunk;
+    }
+    form kind = call->filtering ? FILTER : screens(call, p) ? SCREEN : EXACT;
+    LW_TRY(score(call, w, kind, call->query + p->first, p->n, n, err));
+    LW_TRY(file_scores(call, kind, call->query + p->first, p->n, w->subjects, n, w->scores, err));
+    for (int32_t q = 0; q < p->n && kind == SCREEN; q++)
+        LW_TRY(score_promising(call, w, call->query[p->first + q], err));
+    if (call->request->advance) {
+        double letters = 0;
+        for (int64_t k = 0; k < n; k++)
+            letters += c->setup.database->len[first + k];
+        pthread_mutex_lock(&call->lock);
+        call->request->advance(call->request->user, letters * p->letters);
+        pthread_mutex_unlock(&call->lock);
+    }
+    return LW_OK;
 }
 
 /* Drops what has fallen short since it went on the list, and puts the rest in the view's order, longest
  * first. */
 static void tidy_list(const search_call *call, int64_t query, list *l)
 {
-    drop_short(l, bar_of(call, query));
+    drop_short(l, call->tops[query].min_score);
     if (l->n)
         qsort(l->entry, (size_t)l->n, sizeof *l->entry, by_subject);
 }
@@ -761,27 +803,10 @@ static lw_status score_candidates(search_call *call, lw_error *err)
     const int64_t n = call->request->queries->n, lanes = call->cpu->kernels->vector_bytes >> call->width;
     /* fewer than a few vectors full cost as much as their longest subject */
     const int64_t few = call->request->top_n > 4 * lanes ? call->request->top_n : 4 * lanes;
-    const int32_t *order = call->cpu->setup.database->order;
-    for (int64_t q = 0; q < n; q++)
-        call->screens[q].on = false; /* each subject is counted once: its exact score is no second bound */
     for (int round = 0; round < 2; round++) {
         for (int64_t q = 0; q < n; q++) {
-            list *from = &call->screens[q].candidates, *to = &call->lists[q];
-            lw_top *top = &call->tops[q];
-            if (top->n > call->request->top_n) {
-                top->n = lw_top_sort(top->hits, top->n, call->request->top_n, order);
-                top->min_score = top->hits[top->n - 1].score;
-            }
-            tidy_list(call, q, from);
-            int64_t first = 0;
-            if (round == 0 && from->n > few)
-                first = lw_top_sort(from->entry, from->n, (int32_t)few, order);
-            to->n = 0;
-            for (int64_t k = 0; k < (first ? first : from->n); k++)
-                LW_TRY(put_on_list(to, from->entry[k].subject, from->entry[k].score, err));
-            from->n -= to->n;
-            if (from->n)
-                memmove(from->entry, from->entry + to->n, (size_t)from->n * sizeof *from->entry);
+            raise_bar(call, (int32_t)q);
+            LW_TRY(take_best(call, (int32_t)q, round == 0 ? few : INT32_MAX, &call->lists[q], err));
         }
         bool more;
         LW_TRY(cut_lists(call, &more, err));
@@ -829,7 +854,7 @@ static lw_status make_packs(search_call *call, lw_error *err)
     for (int64_t q = 0; q < queries->n; q++) {
         call->tops[q].min_score = call->request->min_score[q];
         call->screens[q].on = few && !call->filtering;
-        call->screens[q].bounds.min_score = call->request->min_score[q];
+        call->screens[q].wait = call->request->top_n;
         int32_t len = queries->len[q];
         if (len == 0)
             continue;
@@ -850,14 +875,13 @@ static void free_call(search_call *call)
     if (call->workers)
         for (int t = 0; t < lw_pool_threads(call->cpu->setup.pool); t++) {
             worker *w = &call->workers[t];
-            free(w->plan.letters), free(w->plan.events), free(w->subjects), free(w->columns), free(w->rows),
-                free(w->scores);
+            free(w->plan.letters), free(w->plan.events), free(w->subjects), free(w->columns), free(w->scores);
         }
     for (int64_t q = 0; q < call->request->queries->n; q++) {
         if (call->tops)
             free(call->tops[q].hits);
         if (call->screens)
-            free(call->screens[q].bounds.hits), free(call->screens[q].candidates.entry);
+            free(call->screens[q].candidates.entry);
         if (call->lists)
             free(call->lists[q].entry);
         if (call->later)

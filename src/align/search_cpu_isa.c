@@ -39,5 +39,6 @@ const lw_search_kernels ISA_TABLE(LW_ISA_NAME) = {
     .gapless = {gapless_8, gapless_16, gapless_32},
     .striped = {striped_8, striped_16, striped_32},
     .screen_range = screen_range,
+    .screen_scratch = screen_scratch,
     .screen = screen,
 };

@@ -7,6 +7,7 @@
 #define LW_SEARCH_CPU_KERNELS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include "lanewise/align.h"
 
@@ -45,18 +46,17 @@ typedef struct lw_search_job {
     int32_t zero;  /* the lane value of score 0 */
     int32_t limit; /* a best value of at least this may be wrong: overflow */
     const lw_search_plan *plan;
-    uint8_t *columns;     /* scratch: two vectors for each letter of the queries */
-    uint8_t *profile;     /* scratch: LW_SEARCH_MAX_COLUMNS vectors for each of 32 codes */
-    const uint8_t **rows; /* scratch of screen(): a pointer for each letter of the queries */
-    uint8_t *best;        /* scratch: a vector for each query */
-    int32_t *scores;      /* out: [subject of the plan * n_queries + query], or LW_SEARCH_OVERFLOW */
+    uint8_t *columns; /* scratch: two vectors for each letter of the queries */
+    uint8_t *profile; /* scratch: LW_SEARCH_MAX_COLUMNS vectors for each of 32 codes */
+    uint8_t *best;    /* scratch: a vector for each query */
+    uint8_t *scratch; /* of screen(), in place of those three: screen_scratch() bytes */
+    int32_t *scores;  /* out: [subject of the plan * n_queries + query], or LW_SEARCH_OVERFLOW */
 } lw_search_job;
 
-/* What a value of screen() says of the exact score: it lies between value - below and value + above, and if
- * value is the least there can be, between 0 and value + above. */
+/* What a value of screen() says of the exact score: it is at most value + above. */
 typedef struct lw_search_screen {
     int32_t zero, limit; /* for the job; limit <= 0: lanes of 8 bits are too narrow */
-    int32_t least, below, above;
+    int32_t above;
 } lw_search_screen;
 
 /* One query against one subject at a time, for subjects so long that other lanes would wait for them: lane l
@@ -78,8 +78,10 @@ typedef struct lw_search_kernels {
     void (*score[3])(const lw_search_job *job);
     void (*gapless[3])(const lw_search_job *job);            /* best score without gaps */
     int32_t (*striped[3])(const lw_search_striped_job *job); /* a score, or LW_SEARCH_OVERFLOW */
-    /* Bounds of the scores, in lanes of 8 bits, for these penalties and entries from lowest to highest. */
+    /* Upper bounds of the scores, in lanes of 8 bits, for these penalties and entries from lowest to highest.
+     */
     lw_search_screen (*screen_range)(int32_t open, int32_t extend, int32_t lowest, int32_t highest);
+    size_t (*screen_scratch)(const lw_search_job *job); /* for its queries */
     void (*screen)(const lw_search_job *job);
 } lw_search_kernels;
 

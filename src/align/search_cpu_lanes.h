@@ -67,7 +67,7 @@ LW_SIMD lw_vec NAME(lookup)(const int8_t table[3][LW_MAX_LETTERS], lw_vec letter
 #endif
 }
 
-LW_SIMD void NAME(make_profile)(const lw_search_job *job, int64_t block)
+LW_SIMD void NAME(make_profile)(const lw_search_job *job, int64_t block, uint8_t *profile)
 {
     const uint8_t *at = job->plan->letters + block * SEARCH_COLUMNS * LW_VEC_BYTES;
     lw_vec letters[SEARCH_COLUMNS];
@@ -75,7 +75,7 @@ LW_SIMD void NAME(make_profile)(const lw_search_job *job, int64_t block)
         letters[c] = lw_load(at + c * LW_VEC_BYTES);
     for (int32_t u = 0; u < job->n_used; u++) {
         uint8_t code = job->used[u];
-        uint8_t *row = job->profile + code * SEARCH_COLUMNS * LW_VEC_BYTES;
+        uint8_t *row = profile + code * SEARCH_COLUMNS * LW_VEC_BYTES;
         for (int c = 0; c < SEARCH_COLUMNS; c++)
             lw_store(row + c * LW_VEC_BYTES, NAME(lookup)(job->table[code], letters[c]));
     }
@@ -89,7 +89,7 @@ LW_SIMD void NAME(score_block)(const lw_search_job *job, int64_t block, int begi
                  extend = LANE(set1)(job->extend);
     const uint8_t *codes = job->codes, *profile = job->profile;
     uint8_t *column = job->columns;
-    NAME(make_profile)(job, block);
+    NAME(make_profile)(job, block, job->profile);
     for (int32_t q = 0; q < job->n_queries; q++) {
         lw_vec h[SEARCH_COLUMNS], f[SEARCH_COLUMNS], left = zero, s = lw_load(job->best + q * LW_VEC_BYTES);
         for (int c = 0; c < SEARCH_COLUMNS; c++)
@@ -127,7 +127,7 @@ LW_SIMD void NAME(gapless_block)(const lw_search_job *job, int64_t block, int be
     const lw_vec lowest = LANE(set1)(LOWEST);
     const uint8_t *codes = job->codes;
     uint8_t *column = job->columns;
-    NAME(make_profile)(job, block);
+    NAME(make_profile)(job, block, job->profile);
     for (int32_t q = 0; q < job->n_queries; q++) {
         lw_vec h[SEARCH_COLUMNS], left = lowest, s = lw_load(job->best + q * LW_VEC_BYTES);
         for (int c = 0; c < SEARCH_COLUMNS; c++)

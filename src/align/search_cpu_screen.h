@@ -1,180 +1,288 @@
-/* search_cpu_screen.h - bounds of the scores in fewer operations than the scores themselves: enough to drop
- * almost every subject, since only those that may be among the best are scored exactly. Included by
- * search_cpu_isa.c.
+/* search_cpu_screen.h - upper bounds of the scores in half as many operations as the scores themselves:
+ * enough to drop almost every subject, since only those that may be among the best are scored exactly.
+ * Included by search_cpu_isa.c.
  *
  * In the recurrence of search_cpu_lanes.h everything is held with extend * (i + j) added, i and j being the
- * row and the column. What passes along a gap then stays as it is, the diagonal earns 2 extend (which the
- * profile contains), and a cell takes six operations:
+ * row and the column. What passes along a gap then stays as it is, and the diagonal earns 2 extend (which the
+ * profile contains). Then the alignments are given more freedom than they have:
  *
- *     A = max(H(i-1,j-1) + s + 2 extend, F)      H = max(A, E)
- *     E = max(E, A - open)                       F = max(F, A - open)
+ * - A gap may turn: from letters of the one sequence to letters of the other and back, for one `open`. So one
+ *   value, X, stands for E and F.
+ * - Two columns side by side share X: a gap that opens from the second may leave from the first.
  *
- * The floor and the best score cost one and one and a half operations a row of a block instead of two a cell:
+ * Chance gains little by either (a gap that turns costs at least open + 2 extend, for which it skips a few
+ * bad pairs), so bounds are 2 higher than the scores on average beside what `above` leaves open. Two cells
+ * take eight operations:
  *
- * - Floor. E is lifted to what score 0 is in the last column of the block. In column c of n this is
- *   (n - 1 - c) extend too much; an alignment that begins there scores at most that much too high, and none
- *   scores too low: `below`.
- * - Best. E behind the block is at least A - open of each of its cells, less the (n - 1 - c) extend that it
- *   has fallen since, and at most as much as an alignment scores. So its maximum tells the score but for
- *   (n - 1) extend, and one more as it is taken from two rows together before their i is taken off: `above`.
- *   E lifted to the floor looks like score `open`, so that is the least value, and says nothing from below.
+ *     D = H(i-1,j-1) + s + 2 extend, of both       X' = max(X to the left, X above)
+ *     X = max(X', max(D, D') - open)               H = max(D, X'), H' = max(D', X)
+ *
+ * (H of the first cell needs no gap that opens from itself, so the way from row to row stays short.) Floor
+ * and best score cost one operation each for a row of SCREEN_TILE columns:
+ *
+ * - Floor. X is lifted to what score 0 is in the last column of the tile: too much in the others, never too
+ *   little.
+ * - Best. X behind the tile is at least D - open of each of its cells and of those above, so that in every
+ *   second row it tells the score but for `above` = (SCREEN_TILE - 1 + 1) extend. X lifted to the floor looks
+ *   like score `open`: no value is less.
  *
  * Lanes are unsigned bytes and wrap. i counts from 0 to SCREEN_ROWS - 1 and j from 0 to SCREEN_SPAN - 1, then
  * both begin anew and what is kept is lowered (SCREEN_SPAN is a multiple of the block). Score 0 at i = j = 0
  * is
  *
- *     zero = open + extend - lowest
+ *     zero = open + 2 extend - lowest
  *
- * H in row i is at least zero + extend * i (in the row above, less extend), so A is at least zero + lowest, E
- * and F at least zero + lowest - open, and F lowered less one more extend: nothing falls below 0. H + s + 2
- * extend cannot pass 255 while H is at most
+ * H in row i is at least zero + extend * (i + j) (in the row above and in the column before, two extend
+ * less), so D is at least zero + lowest, D - open at least 2 extend, and X, which is at least the floor,
+ * never falls below 0 when it is lowered. D cannot pass 255 while H is at most
  *
  *     top = 255 - highest - zero - extend * (SCREEN_ROWS + SCREEN_SPAN - 2)
  *
- * and a higher H shows as a value of at least top + 1 - above, before anything has wrapped: overflow. */
+ * and a higher H shows as a value of at least top + 1 - above, in the same two rows: overflow. What wraps
+ * afterwards cannot take that back, since X never falls. */
 
-/* SCREEN_ROWS: 9 operations to lower what is kept; 16, 32 and 64 rows were within 1 % of each other on an
- * EPYC (Zen 3), and few rows leave room for scores. */
-enum { SCREEN_ROWS = 16, SCREEN_SPAN = 16 };
+enum {
+    SCREEN_ROWS = 32,   /* 7 operations to lower what is kept; 16 rows take 2 % longer on an EPYC (Zen 3), 64
+                           leave little room for scores */
+    SCREEN_SPAN = 32,   /* 2 operations a row, in one block of so many columns */
+    SCREEN_TILE = 4,    /* 8 would make three to six times as many subjects candidates */
+    SCREEN_STRIP = 256, /* rows of a query, a multiple of SCREEN_ROWS: 16 KB of columns, 32 with 512 bits */
+    SCREEN_GROUP = 16   /* blocks that go through a strip */
+};
 
 static lw_search_screen screen_range(int32_t open, int32_t extend, int32_t lowest, int32_t highest)
 {
-    int64_t zero = (int64_t)open + extend - lowest;
+    int64_t zero = (int64_t)open + 2 * (int64_t)extend - lowest;
     int64_t top = UINT8_MAX - (int64_t)highest - zero - (int64_t)extend * (SCREEN_ROWS + SCREEN_SPAN - 2);
-    int64_t above = (int64_t)extend * SEARCH_COLUMNS;
+    int64_t above = (int64_t)extend * SCREEN_TILE;
     /* too narrow, also where scores would hardly be told from the floor */
     if (top - above <= 2 * (int64_t)open + 2 * above)
         return (lw_search_screen){0};
-    return (lw_search_screen){.zero = (int32_t)zero,
-                              .limit = (int32_t)(top + 1 - above),
-                              .least = open,
-                              .below = (int32_t)(above - extend),
-                              .above = (int32_t)above};
+    return (lw_search_screen){
+        .zero = (int32_t)zero, .limit = (int32_t)(top + 1 - above), .above = (int32_t)above};
 }
 
-/* One maximum of a row's columns by comparison, which 512-bit vectors do on the port that maxima leave idle:
- * with half of those of E the two ports are about equally busy. */
-#define SCREEN_MAX(c, a, b) ((c) % 2 ? lw_v8_max_by_compare(a, b) : lw_v8_max(a, b))
+/* Where screen() keeps things. A group of blocks goes through a strip of a query before the next strip, whose
+ * columns the first-level cache holds: so it needs profiles for all of them, and what the strips hand down at
+ * each block: H of the row above, X, and H before the first column. */
+enum { SCREEN_PAIRS = SEARCH_COLUMNS / 2, SCREEN_BORDER = SEARCH_COLUMNS + SCREEN_PAIRS + 1 };
 
-/* All queries against one block of columns, whose first has j = span. With `begins`, lanes of `keep` that
- * are 0 forget what was to their left. `floors` holds score 0 for i + j = -2, -1, ... */
-LW_SIMD void screen_block(const int BEGINS, const int LOWERS, const lw_search_job *job, int64_t block,
-                          int span, const uint8_t *floors, lw_vec keep)
+typedef struct screen_memory {
+    int group;
+    uint8_t *columns, *profile, *border, *best, *keep, *floors;
+    uint32_t *rows; /* of the profile, for each letter of the queries */
+} screen_memory;
+
+/* Memory from `at` on; returns the bytes. */
+static size_t screen_carve(const lw_search_job *job, uint8_t *at, screen_memory *to)
+{
+    size_t letters = 0, strips = 0;
+    for (int32_t q = 0; q < job->n_queries; q++) {
+        letters += (size_t)job->len[q];
+        strips += ((size_t)job->len[q] - 1) / SCREEN_STRIP + 1;
+    }
+    to->group = strips == 1 ? 1 : SCREEN_GROUP;
+    const size_t group = (size_t)to->group;
+    uint8_t **const part[] = {&to->columns, &to->profile, &to->border, &to->best, &to->keep, &to->floors};
+    const size_t vectors[] = {2 * letters,
+                              group * LW_MAX_LETTERS * SEARCH_COLUMNS,
+                              group * SCREEN_BORDER,
+                              strips,
+                              group,
+                              2 + SCREEN_ROWS + SCREEN_SPAN};
+    size_t bytes = 0;
+    for (int k = 0; k < 6; k++) {
+        *part[k] = at ? at + bytes : NULL;
+        bytes += vectors[k] * LW_VEC_BYTES;
+    }
+    to->rows = at ? (uint32_t *)(void *)(at + bytes) : NULL;
+    return bytes + letters * sizeof *to->rows;
+}
+
+static size_t screen_scratch(const lw_search_job *job)
+{
+    screen_memory ignored;
+    return screen_carve(job, NULL, &ignored);
+}
+
+/* One maximum of every fourth column, and that of the best score, by comparison, which 512-bit vectors do on
+ * the port that maxima leave idle: of 37 operations for 8 cells maxima are 23, all on one port of two. None
+ * of these is on the way from row to row. */
+#define SCREEN_MAX(p, a, b) ((p) % 2 ? lw_v8_max_by_compare(a, b) : lw_v8_max(a, b))
+
+/* A strip of n rows against one block of columns, whose first has j = 0 at `floors`; they hold score 0 for
+ * i + j = -2, -1, ... from two vectors before that on. With `begins`, lanes of `keep` that are 0 forget what
+ * was to their left. */
+LW_SIMD void screen_block(const int BEGINS, const int LOWERS, const lw_search_job *job, const uint32_t *row,
+                          int32_t n, uint8_t *column, const uint8_t *profile, uint8_t *border, uint8_t *bests,
+                          const uint8_t *floors, lw_vec keep)
 {
     const lw_vec open = lw_v8_set1((uint32_t)(job->open_extend - job->extend)),
                  rows = lw_v8_set1((uint32_t)(SCREEN_ROWS * job->extend)),
                  columns = lw_v8_set1((uint32_t)(SCREEN_SPAN * job->extend));
-    const uint8_t *const *row = job->rows;
-    uint8_t *column = job->columns;
-    floors += (2 + span) * LW_VEC_BYTES;
-    make_profile_8(job, block);
-    for (int32_t q = 0; q < job->n_queries; q++) {
-        lw_vec h[SEARCH_COLUMNS], f[SEARCH_COLUMNS], left = lw_load(floors - 2 * LW_VEC_BYTES),
-                                                     best = lw_load(job->best + q * LW_VEC_BYTES);
-        for (int c = 0; c < SEARCH_COLUMNS; c++) {
-            h[c] = lw_load(floors + (c - 1) * LW_VEC_BYTES);
-            f[c] = lw_load(floors - 2 * LW_VEC_BYTES);
-        }
-        const uint8_t *const *end = row + job->len[q];
-        while (row < end) {
-            const uint8_t *const *stop = end - row < SCREEN_ROWS ? end : row + SCREEN_ROWS;
-            for (const uint8_t *floor = floors; row < stop; floor += 2 * LW_VEC_BYTES) {
-                lw_vec two = open; /* E behind two rows */
+    lw_vec h[SEARCH_COLUMNS], x[SCREEN_PAIRS], left, best = lw_load(bests);
+    for (int c = 0; c < SEARCH_COLUMNS; c++)
+        h[c] = lw_load(border + c * LW_VEC_BYTES);
+    for (int p = 0; p < SCREEN_PAIRS; p++)
+        x[p] = lw_load(border + (SEARCH_COLUMNS + p) * LW_VEC_BYTES);
+    left = lw_load(border + (SCREEN_BORDER - 1) * LW_VEC_BYTES);
+    const uint32_t *const end = row + n;
+    while (row < end) {
+        const uint32_t *stop = end - row < SCREEN_ROWS ? end : row + SCREEN_ROWS;
+        for (const uint8_t *floor = floors; row < stop; floor += 2 * LW_VEC_BYTES) {
 #pragma GCC unroll 2
-                for (int y = 0; y < 2; y++, row++, column += 2 * LW_VEC_BYTES) {
-                    const uint8_t *score = *row, *here = floor + y * LW_VEC_BYTES;
-                    lw_vec e = lw_load(column + LW_VEC_BYTES);
+            for (int y = 0; y < 2; y++, row++, column += 2 * LW_VEC_BYTES) {
+                const uint8_t *score = profile + *row, *here = floor + y * LW_VEC_BYTES;
+                lw_vec gap = lw_load(column + LW_VEC_BYTES);
 #pragma GCC unroll 8
-                    for (int c = SEARCH_COLUMNS - 1; c > 0; c--)
-                        h[c] = lw_v8_add(h[c - 1], lw_load(score + c * LW_VEC_BYTES));
-                    h[0] = lw_v8_add(left, lw_load(score));
-                    left = lw_load(column);
-                    if (BEGINS) {
-                        lw_vec border = lw_load(here - LW_VEC_BYTES);
-                        left = lw_v8_if_equal(keep, lw_v8_set1(0), border, left);
-                        e = lw_v8_if_equal(keep, lw_v8_set1(0), border, e);
-                    }
-                    e = lw_v8_max(e, lw_load(here + (SEARCH_COLUMNS - 1) * LW_VEC_BYTES));
-#pragma GCC unroll 8
-                    for (int c = 0; c < SEARCH_COLUMNS; c++) {
-                        lw_vec a = lw_v8_max(h[c], f[c]), gap = lw_v8_sub(a, open);
-                        h[c] = lw_v8_max(a, e);
-                        e = SCREEN_MAX(c, e, gap);
-                        f[c] = lw_v8_max(f[c], gap);
-                    }
-                    lw_store(column,
-                             LOWERS ? lw_v8_sub(h[SEARCH_COLUMNS - 1], columns) : h[SEARCH_COLUMNS - 1]);
-                    lw_store(column + LW_VEC_BYTES, LOWERS ? lw_v8_sub(e, columns) : e);
-                    two = y ? lw_v8_max_by_compare(two, e) : e;
+                for (int c = SEARCH_COLUMNS - 1; c > 0; c--)
+                    h[c] = lw_v8_add(h[c - 1], lw_load(score + c * LW_VEC_BYTES));
+                h[0] = lw_v8_add(left, lw_load(score));
+                left = lw_load(column);
+                if (BEGINS) {
+                    lw_vec outside = lw_load(here - LW_VEC_BYTES);
+                    left = lw_v8_if_equal(keep, lw_v8_set1(0), outside, left);
+                    gap = lw_v8_if_equal(keep, lw_v8_set1(0), outside, gap);
                 }
-                /* E is at least the floor of the second row */
-                two = lw_v8_sub(two, lw_load(floor + SEARCH_COLUMNS * LW_VEC_BYTES));
-                best = lw_v8_max_by_compare(best, two);
-            }
-            left = lw_v8_sub(left, rows);
-            for (int c = 0; c < SEARCH_COLUMNS; c++) {
-                h[c] = lw_v8_sub(h[c], rows);
-                f[c] = lw_v8_sub(f[c], rows);
+#pragma GCC unroll 4
+                for (int p = 0; p < SCREEN_PAIRS; p++) {
+                    lw_vec *two = &h[2 * p], opened = lw_v8_sub(lw_v8_max(two[0], two[1]), open);
+                    if (2 * p % SCREEN_TILE == 0)
+                        gap = lw_v8_max(gap, lw_load(here + (2 * p + SCREEN_TILE - 1) * LW_VEC_BYTES));
+                    gap = lw_v8_max(gap, x[p]);
+                    two[0] = lw_v8_max(two[0], gap);
+                    x[p] = gap = lw_v8_max(gap, opened);
+                    two[1] = SCREEN_MAX(p, two[1], gap);
+                    if (y && 2 * (p + 1) % SCREEN_TILE == 0)
+                        best =
+                            SCREEN_MAX(1, best, lw_v8_sub(gap, lw_load(here + (2 * p + 1) * LW_VEC_BYTES)));
+                }
+                lw_vec last = h[SEARCH_COLUMNS - 1];
+                lw_store(column, LOWERS ? lw_v8_sub(last, columns) : last);
+                lw_store(column + LW_VEC_BYTES, LOWERS ? lw_v8_sub(gap, columns) : gap);
             }
         }
-        lw_store(job->best + q * LW_VEC_BYTES, best);
+        left = lw_v8_sub(left, rows);
+        for (int c = 0; c < SEARCH_COLUMNS; c++)
+            h[c] = lw_v8_sub(h[c], rows);
+        for (int p = 0; p < SCREEN_PAIRS; p++)
+            x[p] = lw_v8_sub(x[p], rows);
+    }
+    for (int c = 0; c < SEARCH_COLUMNS; c++)
+        lw_store(border + c * LW_VEC_BYTES, h[c]);
+    for (int p = 0; p < SCREEN_PAIRS; p++)
+        lw_store(border + (SEARCH_COLUMNS + p) * LW_VEC_BYTES, x[p]);
+    lw_store(border + (SCREEN_BORDER - 1) * LW_VEC_BYTES, left);
+    lw_store(bests, best);
+}
+
+/* What a query has above its first row. */
+static void screen_begin(uint8_t *border, const uint8_t *floors)
+{
+    for (int k = 0; k < SCREEN_BORDER; k++)
+        lw_store(border + k * LW_VEC_BYTES,
+                 lw_load(floors + (k < SEARCH_COLUMNS ? k - 1 : -2) * LW_VEC_BYTES));
+}
+
+/* Takes the values of a strip at the events of a block: a subject's is the highest of its strips'. */
+static void screen_take(const lw_search_job *job, const lw_search_event *from, const lw_search_event *to,
+                        int32_t q, uint8_t *best)
+{
+    const int32_t open = job->open_extend - job->extend;
+    for (; from < to; from++) {
+        int32_t value = best[from->lane] + open;
+        if (from->done >= 0) {
+            int32_t *score = &job->scores[(int64_t)from->done * job->n_queries + q];
+            if (value >= job->limit)
+                *score = LW_SEARCH_OVERFLOW;
+            else if (*score != LW_SEARCH_OVERFLOW && value > *score)
+                *score = value;
+        }
+        best[from->lane] = 0;
     }
 }
 
-/* The events of a block, as in search_cpu_lanes.h. */
-static const lw_search_event *screen_events(const lw_search_job *job, const lw_search_event *event,
-                                            int64_t block, uint8_t *keep)
+/* The events of a group of blocks, by block, and which lanes go on there. */
+static const lw_search_event *screen_events(const lw_search_plan *plan, const lw_search_event *event,
+                                            int64_t block, int n, const lw_search_event **first,
+                                            uint8_t *keep)
 {
-    const lw_search_event *end = job->plan->events + job->plan->n_events;
-    const int32_t open = job->open_extend - job->extend;
-    for (int k = 0; k < LW_VEC_BYTES; k++)
-        keep[k] = UINT8_MAX;
-    for (; event < end && event->block == block; event++) {
-        uint8_t *best = job->best + event->lane;
-        for (int32_t q = 0; q < job->n_queries; q++, best += LW_VEC_BYTES) {
-            int32_t value = *best + open;
-            if (event->done >= 0)
-                job->scores[(int64_t)event->done * job->n_queries + q] =
-                    value >= job->limit ? LW_SEARCH_OVERFLOW : value;
-            *best = 0;
-        }
-        keep[event->lane] = 0;
+    const lw_search_event *end = plan->events + plan->n_events;
+    for (int k = 0; k < n; k++, keep += LW_VEC_BYTES) {
+        lw_store(keep, lw_v8_set1(UINT8_MAX));
+        for (first[k] = event; event < end && event->block == block + k; event++)
+            keep[event->lane] = 0;
     }
+    first[n] = event;
     return event;
+}
+
+/* A strip of query q against a group of n blocks. */
+static void screen_strip(const lw_search_job *job, const screen_memory *m, int64_t block, int n,
+                         const lw_search_event *const *first, int32_t q, int32_t from, int64_t letter,
+                         uint8_t *best)
+{
+    const int32_t left = job->len[q] - from, rows = left < SCREEN_STRIP ? left : SCREEN_STRIP;
+    const uint32_t *row = m->rows + letter;
+    uint8_t *column = m->columns + 2 * letter * LW_VEC_BYTES;
+    for (int k = 0; k < n; k++) {
+        const int span = (int)((block + k) % (SCREEN_SPAN / SEARCH_COLUMNS)) * SEARCH_COLUMNS;
+        const bool begins = first[k] < first[k + 1], lowers = span + SEARCH_COLUMNS == SCREEN_SPAN;
+        const uint8_t *floors = m->floors + (2 + span) * LW_VEC_BYTES,
+                      *profile = m->profile + (size_t)k * LW_MAX_LETTERS * SEARCH_COLUMNS * LW_VEC_BYTES;
+        uint8_t *border = m->border + k * SCREEN_BORDER * LW_VEC_BYTES;
+        lw_vec keep = lw_load(m->keep + k * LW_VEC_BYTES);
+        screen_take(job, first[k], first[k + 1], q, best);
+        if (from == 0)
+            screen_begin(border, floors);
+        if (begins && lowers)
+            screen_block(1, 1, job, row, rows, column, profile, border, best, floors, keep);
+        else if (begins)
+            screen_block(1, 0, job, row, rows, column, profile, border, best, floors, keep);
+        else if (lowers)
+            screen_block(0, 1, job, row, rows, column, profile, border, best, floors, keep);
+        else
+            screen_block(0, 0, job, row, rows, column, profile, border, best, floors, keep);
+    }
 }
 
 static void screen(const lw_search_job *job)
 {
-    enum { FLOORS = 2 + SCREEN_ROWS + SCREEN_SPAN };
-    _Alignas(LW_SEARCH_VEC_MAX) uint8_t floors[FLOORS * LW_VEC_BYTES], keep[LW_VEC_BYTES];
     const lw_search_plan *plan = job->plan;
-    for (int k = 0; k < FLOORS; k++)
-        lw_store(floors + k * LW_VEC_BYTES, lw_v8_set1((uint32_t)(job->zero + (k - 2) * job->extend)));
-    int64_t letters = 0;
-    for (int32_t q = 0; q < job->n_queries; q++) {
-        lw_store(job->best + q * LW_VEC_BYTES, lw_v8_set1(0));
-        for (int32_t i = 0; i < job->len[q]; i++, letters++) {
-            job->rows[letters] = job->profile + job->codes[letters] * SEARCH_COLUMNS * LW_VEC_BYTES;
-            lw_vec floor = lw_load(floors + (1 + i % SCREEN_ROWS) * LW_VEC_BYTES);
-            lw_store(job->columns + 2 * letters * LW_VEC_BYTES, floor);
-            lw_store(job->columns + (2 * letters + 1) * LW_VEC_BYTES, floor);
+    screen_memory m;
+    screen_carve(job, job->scratch, &m);
+    for (int k = 0; k < 2 + SCREEN_ROWS + SCREEN_SPAN; k++)
+        lw_store(m.floors + k * LW_VEC_BYTES, lw_v8_set1((uint32_t)(job->zero + (k - 2) * job->extend)));
+    int64_t letter = 0;
+    uint8_t *best = m.best;
+    for (int32_t q = 0; q < job->n_queries; q++)
+        for (int32_t i = 0; i < job->len[q]; i++, letter++) {
+            m.rows[letter] = (uint32_t)(job->codes[letter] * SEARCH_COLUMNS * LW_VEC_BYTES);
+            lw_vec floor = lw_load(m.floors + (1 + i % SCREEN_ROWS) * LW_VEC_BYTES);
+            lw_store(m.columns + 2 * letter * LW_VEC_BYTES, floor);
+            lw_store(m.columns + (2 * letter + 1) * LW_VEC_BYTES, floor);
+            if (i % SCREEN_STRIP == 0) {
+                lw_store(best, lw_v8_set1(0));
+                best += LW_VEC_BYTES;
+            }
         }
+    const lw_search_event *event = plan->events, *first[SCREEN_GROUP + 1];
+    for (int64_t k = 0; k < plan->n_events; k++)
+        for (int32_t q = 0; q < job->n_queries && event[k].done >= 0; q++)
+            job->scores[(int64_t)event[k].done * job->n_queries + q] = 0;
+    for (int64_t block = 0; block < plan->n_blocks; block += m.group) {
+        const int n = plan->n_blocks - block < m.group ? (int)(plan->n_blocks - block) : m.group;
+        event = screen_events(plan, event, block, n, first, m.keep);
+        for (int k = 0; k < n; k++)
+            make_profile_8(job, block + k,
+                           m.profile + (size_t)k * LW_MAX_LETTERS * SEARCH_COLUMNS * LW_VEC_BYTES);
+        letter = 0;
+        best = m.best;
+        for (int32_t q = 0; q < job->n_queries; letter += job->len[q++])
+            for (int32_t from = 0; from < job->len[q]; from += SCREEN_STRIP, best += LW_VEC_BYTES) {
+                screen_strip(job, &m, block, n, first, q, from, letter + from, best);
+                if (block + n == plan->n_blocks)
+                    screen_take(job, event, plan->events + plan->n_events, q, best);
+            }
     }
-    const lw_search_event *event = plan->events, *last = event + plan->n_events;
-    for (int64_t block = 0; block < plan->n_blocks; block++) {
-        int span = (int)(block % (SCREEN_SPAN / SEARCH_COLUMNS)) * SEARCH_COLUMNS;
-        bool begins = event < last && event->block == block, lowers = span + SEARCH_COLUMNS == SCREEN_SPAN;
-        if (begins)
-            event = screen_events(job, event, block, keep);
-        lw_vec kept = lw_load(keep);
-        if (begins && lowers)
-            screen_block(1, 1, job, block, span, floors, kept);
-        else if (begins)
-            screen_block(1, 0, job, block, span, floors, kept);
-        else if (lowers)
-            screen_block(0, 1, job, block, span, floors, kept);
-        else
-            screen_block(0, 0, job, block, span, floors, kept);
-    }
-    screen_events(job, event, plan->n_blocks, keep);
 }

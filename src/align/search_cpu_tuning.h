@@ -10,8 +10,9 @@ typedef struct lw_search_cpu_tuning {
     int pack_queries;    /* queries of a pack, at most */
     int list_subjects;   /* subjects of a plan in the later passes, at most */
     int screen_subjects; /* the first pass screens where so many subjects come on each hit that is wanted:
-                            about 7 extend are left open, in which scores of chance grow 6 times as frequent,
-                            and screening saves a third of the time */
+                            bounds are about 6 extend high, in which scores of chance grow 5 times as
+                            frequent, and screening takes half the time */
+    int screen_round;    /* exact scores in between, when so many vectors full of candidates have come */
     int screen_settled;  /* it may give up after so many subjects for each hit that is wanted */
     int screen_share;    /* ... when more than one in so many stays a candidate */
     int striped_rows; /* what a column of a subject that is scored alone costs beside its rows: handing gaps
@@ -23,6 +24,7 @@ static const lw_search_cpu_tuning search_cpu_tuning = {.chunk_letters = 256 << 1
                                                        .pack_queries = 32,
                                                        .list_subjects = 512,
                                                        .screen_subjects = 32,
+                                                       .screen_round = 2,
                                                        .screen_settled = 64,
                                                        .screen_share = 8,
                                                        .striped_rows = 60};
