@@ -651,6 +651,14 @@ static lw_status take_best(search_call *call, int32_t query, int64_t n, list *to
     return LW_OK;
 }
 
+/* So many candidates are scored at a time: enough to raise the bar, and a vector full. */
+static int64_t n_promising(const search_call *call)
+{
+    const int64_t lanes = call->cpu->kernels->vector_bytes >> call->width,
+                  twice = 2 * (int64_t)call->request->top_n;
+    return twice > lanes ? twice : lanes;
+}
+
 /* Raises the bar to what the best have so far, and drops the candidates that fall short of it. */
 static void raise_bar(search_call *call, int32_t query)
 {
@@ -675,7 +683,7 @@ static bool too_many_stay(const search_call *call, int32_t query)
  */
 static lw_status score_promising(search_call *call, worker *w, int32_t query, lw_error *err)
 {
-    const int32_t top_n = call->request->top_n, lanes = call->cpu->kernels->vector_bytes >> call->width;
+    const int32_t lanes = call->cpu->kernels->vector_bytes >> call->width;
     screening *screen = &call->screens[query];
     list best = {0};
     lw_status status = LW_OK;
@@ -685,8 +693,7 @@ static lw_status score_promising(search_call *call, worker *w, int32_t query, lw
         const int32_t bar = call->tops[query].min_score;
         const bool many = too_many_stay(call, query);
         if (screen->on && (many || screen->candidates.n >= screen->wait))
-            status =
-                take_best(call, query, 2 * (int64_t)top_n > lanes ? 2 * (int64_t)top_n : lanes, &best, err);
+            status = take_best(call, query, n_promising(call), &best, err);
         screen->on = screen->on && (!many || best.n > 0); /* none: all overflow */
         pthread_mutex_unlock(&call->lock);
         if (status != LW_OK || best.n == 0)
@@ -800,13 +807,12 @@ static lw_status cut_lists(search_call *call, bool *more, lw_error *err)
  * scores may rule out the others. */
 static lw_status score_candidates(search_call *call, lw_error *err)
 {
-    const int64_t n = call->request->queries->n, lanes = call->cpu->kernels->vector_bytes >> call->width;
-    /* fewer than a few vectors full cost as much as their longest subject */
-    const int64_t few = call->request->top_n > 4 * lanes ? call->request->top_n : 4 * lanes;
+    const int64_t n = call->request->queries->n;
     for (int round = 0; round < 2; round++) {
         for (int64_t q = 0; q < n; q++) {
             raise_bar(call, (int32_t)q);
-            LW_TRY(take_best(call, (int32_t)q, round == 0 ? few : INT32_MAX, &call->lists[q], err));
+            LW_TRY(take_best(call, (int32_t)q, round == 0 ? n_promising(call) : INT32_MAX, &call->lists[q],
+                             err));
         }
         bool more;
         LW_TRY(cut_lists(call, &more, err));
