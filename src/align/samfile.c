@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <htslib/cram.h>
 #include <htslib/hfile.h>
@@ -22,6 +23,7 @@
 typedef struct drain {
     pthread_t thread;
     int from; /* reading end of the pipe */
+    int to;   /* the other end; htslib's */
     lw_outfile *file;
     atomic_bool failed; /* what comes from now on is thrown away */
     lw_error error;
@@ -63,6 +65,7 @@ static lw_status open_drain(lw_samfile *self, lw_error *err)
         return lw_fail(err, LW_E_IO, "a pipe could not be made: %s", strerror(errno));
     }
     d->from = ends[0];
+    d->to = ends[1];
     d->file = self->file;
     fcntl(ends[1], F_SETPIPE_SZ, LW_SAMOUT_PIPE_BYTES); /* a wish: a smaller pipe works too */
     if (pthread_create(&d->thread, NULL, run_drain, d) != 0) {
@@ -83,6 +86,15 @@ static lw_status open_drain(lw_samfile *self, lw_error *err)
         return lw_fail_memory(err, sizeof *self->hts);
     }
     return LW_OK;
+}
+
+/* htslib 1.16 leaves the file of a CRAM open whose last slice it refuses: the drain would wait for ever. */
+static void close_left_open(const drain *d)
+{
+    struct stat from, to;
+    if (fstat(d->from, &from) == 0 && fstat(d->to, &to) == 0 && from.st_dev == to.st_dev &&
+        from.st_ino == to.st_ino)
+        close(d->to);
 }
 
 /* After the writing end was closed: waits for the rest to arrive. */
@@ -154,8 +166,23 @@ lw_status lw_samfile_open(lw_samfile **out, const lw_samfile_options *options, l
     return LW_OK;
 }
 
+/* What CRAM cannot hold: htslib would refuse the slice when it is full, or write one that no one can read. */
+static lw_status check_cram(const bam1_t *record, lw_error *err)
+{
+    const bam1_core_t *c = &record->core;
+    const bool placed = c->tid < 0 || c->pos >= 0, covered = c->n_cigar > 0 || c->l_qseq == 0;
+    if (c->flag & BAM_FUNMAP || (placed && covered))
+        return LW_OK;
+    return lw_fail(
+        err, LW_E_INPUT,
+        "read %.254s (flag %d): is mapped, but without %s: CRAM cannot hold that; write BAM or SAM",
+        bam_get_qname(record), c->flag, placed ? "CIGAR" : "position");
+}
+
 lw_status lw_samfile_write(lw_samfile *self, const bam1_t *record, lw_error *err)
 {
+    if (self->o.format == LW_FORMAT_CRAM)
+        LW_TRY(check_cram(record, err));
     return sam_write1(self->hts, self->o.header, record) < 0 ? failed(self, err) : LW_OK;
 }
 
@@ -168,8 +195,11 @@ lw_status lw_samfile_close(lw_samfile *self, lw_status so_far, lw_error *err)
 {
     if (!self)
         return so_far;
-    if (self->hts && hts_close(self->hts) < 0 && so_far == LW_OK)
-        so_far = failed(self, err);
+    if (self->hts && hts_close(self->hts) < 0) {
+        close_left_open(self->drain);
+        if (so_far == LW_OK)
+            so_far = failed(self, err);
+    }
     so_far = close_drain(self, so_far, err);
     free(self);
     return so_far;

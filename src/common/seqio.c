@@ -572,6 +572,69 @@ static lw_status read_bam(lw_seqio *r, lw_read_batch *b, lw_read *read, bool *go
     return check_end(in, err);
 }
 
+/* The text of column k (from 0) of a SAM line that htslib has parsed: it ends some columns with NUL. */
+static const char *sam_column(const char *line, int k)
+{
+    for (; k > 0; line++)
+        k -= *line == '\t' || *line == '\0';
+    return line;
+}
+
+static lw_status unknown_reference(const input *in, int64_t number, const bam1_t *record, const char *column,
+                                   const char *name, lw_error *err)
+{
+    return lw_fail(err, LW_E_INPUT,
+                   "%s: record %lld (%.254s): %s %.254s is not among the header's @SQ lines: give the file "
+                   "its own header (samtools reheader)",
+                   in->shown, (long long)number, bam_get_qname(record), column, name);
+}
+
+/* htslib makes a record unmapped, and forgets RNAME, where the header does not have it or where POS is 0; the
+ * same with the mate's; and where CIGAR is *, it sets the flag. Here the record is what its line says, or
+ * refused. */
+static lw_status keep_places(const input *in, int64_t number, bam1_t *record, lw_error *err)
+{
+    enum { FLAG = 1, RNAME = 2, RNEXT = 6 };
+    const char *line = in->hts->line.s;
+    bam1_core_t *c = &record->core;
+    if (!(c->flag & BAM_FUNMAP) && c->tid >= 0 && c->mtid >= 0)
+        return LW_OK;
+    const char *name = sam_column(line, RNAME);
+    if (c->tid < 0 && strcmp(name, "*") != 0) {
+        c->tid = sam_hdr_name2tid(in->header, name);
+        if (c->tid < 0)
+            return unknown_reference(in, number, record, "RNAME", name, err);
+    }
+    const char *flag = sam_column(line, FLAG);
+    if (isdigit((unsigned char)*flag))
+        c->flag = (uint16_t)strtoul(flag, NULL, 0);
+    name = sam_column(line, RNEXT);
+    if (c->mtid < 0 && strcmp(name, "=") == 0) {
+        c->mtid = c->tid;
+    } else if (c->mtid < 0 && strcmp(name, "*") != 0) {
+        c->mtid = sam_hdr_name2tid(in->header, name);
+        if (c->mtid < 0)
+            return unknown_reference(in, number, record, "RNEXT", name, err);
+    }
+    return LW_OK;
+}
+
+/* As sam_read1(); the text of a SAM line stays until the next. */
+static int read_whole(input *in, bam1_t *record)
+{
+    if (in->kind != LW_FILE_SAM)
+        return sam_read1(in->hts, in->header, record);
+    kstring_t *line = &in->hts->line;
+    if (line->l == 0) {
+        int ret = hts_getline(in->hts, '\n', line);
+        if (ret < 0)
+            return ret;
+    }
+    int ret = sam_parse1(line, in->header, record);
+    line->l = 0;
+    return ret;
+}
+
 lw_status lw_seqio_record(lw_seqio *r, bam1_t *record, bool *got, lw_error *err)
 {
     input *in = &r->inputs[0];
@@ -581,12 +644,14 @@ lw_status lw_seqio_record(lw_seqio *r, bam1_t *record, bool *got, lw_error *err)
     errno = 0;
     record->core.n_cigar = 0;
     record->core.l_qseq = 0;
-    int ret = sam_read1(in->hts, in->header, record);
+    int ret = read_whole(in, record);
     if (ret == -1)
         return check_end(in, err);
     r->number++;
     if (ret >= 0) {
         *got = true;
+        if (in->kind == LW_FILE_SAM)
+            LW_TRY(keep_places(in, r->number, record, err));
         return check_name(in, r->number, record, err);
     }
     /* htslib says only that it refuses the record; what it has read so far says why */

@@ -130,8 +130,8 @@ lw_status lw_seqio_read(lw_seqio *reader, lw_read_batch *batch, int64_t max_reco
                         lw_error *err);
 
 /* The next record of a single SAM, BAM or CRAM input as it stands, whatever its flags; *got false: there was
- * none. Not to be mixed with lw_seqio_read(). As there; a CIGAR and a SEQ of different lengths are
- * LW_E_INPUT. */
+ * none. Not to be mixed with lw_seqio_read(). As there; a CIGAR and a SEQ of different lengths, and in SAM
+ * text a RNAME or RNEXT that the header does not have, are LW_E_INPUT. */
 lw_status lw_seqio_record(lw_seqio *reader, struct bam1_t *record, bool *got, lw_error *err);
 
 const lw_seqio_counts *lw_seqio_count(const lw_seqio *reader);
