@@ -163,7 +163,100 @@ static lw_status same_dtype(const lw_tensor *a, const lw_tensor *b, lw_error *er
     return LW_OK;
 }
 
-static lw_status combine(const lw_tensor *a, const lw_tensor *b, binary op, lw_tensor **out, lw_error *err)
+/* Float elements, run by run of the innermost dimension, whose strides are 0 or 1. */
+typedef struct float_job {
+    binary op;
+    walk w; /* its last dimension is the run */
+    const float *a, *b;
+    float *y;
+    int64_t runs, each; /* of all, of a task */
+} float_job;
+
+#define RUN(expression)                                                                                      \
+    for (int64_t i = 0; i < n; i++) {                                                                        \
+        float x = a[i * of_a], z = b[i * of_b];                                                              \
+        y[i] = expression;                                                                                   \
+    }                                                                                                        \
+    break;
+
+/* The strides are constants at each call below, so that the compiler makes vectors of the loops. */
+static inline __attribute__((always_inline)) void
+run_of_floats(binary op, int64_t n, const float *a, int64_t of_a, const float *b, int64_t of_b, float *y)
+{
+    switch (op) {
+    case ADD:
+        RUN(x + z)
+    case SUB:
+        RUN(x - z)
+    case MUL:
+        RUN(x * z)
+    case DIV:
+        RUN(x / z)
+    default:
+        RUN(apply_float(op, x, z))
+    }
+}
+
+static lw_status float_task(void *arg, int64_t task, int worker, lw_error *err)
+{
+    (void)worker, (void)err;
+    const float_job *job = arg;
+    walk w = job->w;
+    int last = w.rank - 1;
+    int64_t n = w.dim[last], of_a = w.stride[0][last], of_b = w.stride[1][last];
+    int64_t first = task * job->each, end = first + job->each < job->runs ? first + job->each : job->runs;
+    w.rank = last;
+    for (int64_t k = last - 1, at = first; k >= 0; at /= w.dim[k], k--) {
+        w.index[k] = at % w.dim[k];
+        for (int i = 0; i < 2; i++)
+            w.at[i] += w.index[k] * w.stride[i][k];
+    }
+    for (int64_t r = first; r < end; r++, step(&w)) {
+        const float *a = job->a + w.at[0], *b = job->b + w.at[1];
+        float *y = job->y + r * n;
+        if (of_a && of_b)
+            run_of_floats(job->op, n, a, 1, b, 1, y);
+        else if (of_a)
+            run_of_floats(job->op, n, a, 1, b, 0, y);
+        else
+            run_of_floats(job->op, n, a, 0, b, of_b, y);
+    }
+    return LW_OK;
+}
+
+enum { ELEMENTS_A_TASK = 1 << 14 };
+
+static void combine_floats(lw_pool *pool, binary op, const walk *w, const float *a, const float *b, float *y,
+                           int64_t count)
+{
+    float_job job = {.op = op, .w = *w, .a = a, .b = b, .y = y};
+    walk *v = &job.w;
+    if (count == 0)
+        return;
+    if (v->rank == 0)
+        v->dim[v->rank++] = 1; /* its strides are 0 */
+    /* dimensions that both inputs step through as through one */
+    while (v->rank > 1) {
+        int k = v->rank - 2;
+        bool one = true;
+        for (int i = 0; i < 2; i++)
+            one = one && v->stride[i][k] == v->stride[i][k + 1] * v->dim[k + 1];
+        if (!one && v->dim[k + 1] > 1)
+            break;
+        for (int i = 0; i < 2; i++)
+            v->stride[i][k] = one ? v->stride[i][k + 1] : v->stride[i][k];
+        v->dim[k] *= v->dim[k + 1];
+        v->rank--;
+    }
+    int64_t n = v->dim[v->rank - 1];
+    job.runs = count / n;
+    job.each = n < ELEMENTS_A_TASK ? ELEMENTS_A_TASK / n : 1;
+    int64_t tasks = (job.runs + job.each - 1) / job.each;
+    lw_pool_for(tasks > 1 ? pool : NULL, tasks, float_task, &job, NULL); /* its tasks cannot fail */
+}
+
+static lw_status combine(lw_pool *pool, const lw_tensor *a, const lw_tensor *b, binary op, lw_tensor **out,
+                         lw_error *err)
 {
     walk w;
     if (op != POW)
@@ -174,9 +267,7 @@ static lw_status combine(const lw_tensor *a, const lw_tensor *b, binary op, lw_t
     LW_TRY(lw_tensor_new(out, a->dtype, w.rank, w.dim, err));
     lw_tensor *y = *out;
     if (a->dtype == LW_F32 && b->dtype == LW_F32) {
-        const float *pa = a->data, *pb = b->data;
-        for (int64_t i = 0; i < y->count; i++, step(&w))
-            ((float *)y->data)[i] = apply_float(op, pa[w.at[0]], pb[w.at[1]]);
+        combine_floats(pool, op, &w, a->data, b->data, y->data, y->count);
     } else if (a->dtype == LW_F32 || a->dtype == LW_F64) {
         for (int64_t i = 0; i < y->count; i++, step(&w)) {
             double v = apply_double(op, lw_tensor_number(a, w.at[0]), lw_tensor_number(b, w.at[1]));
@@ -206,7 +297,7 @@ static lw_status combine(const lw_tensor *a, const lw_tensor *b, binary op, lw_t
 #define BINARY(function, op)                                                                                 \
     static lw_status function(const lw_op_call *c, lw_error *err)                                            \
     {                                                                                                        \
-        return combine(lw_in(c, 0), lw_in(c, 1), op, &c->out[0], err);                                       \
+        return combine(c->pool, lw_in(c, 0), lw_in(c, 1), op, &c->out[0], err);                              \
     }
 BINARY(run_add, ADD)
 BINARY(run_sub, SUB)
@@ -217,7 +308,8 @@ BINARY(run_prelu, PRELU)
 
 static lw_status run_mod(const lw_op_call *c, lw_error *err)
 {
-    return combine(lw_in(c, 0), lw_in(c, 1), lw_node_int(c->node, "fmod", 0) ? FMOD : MOD, &c->out[0], err);
+    return combine(c->pool, lw_in(c, 0), lw_in(c, 1), lw_node_int(c->node, "fmod", 0) ? FMOD : MOD,
+                   &c->out[0], err);
 }
 
 /* Any number of inputs, from the left. */
@@ -229,7 +321,7 @@ static lw_status fold(const lw_op_call *c, binary op, lw_error *err)
     lw_tensor *sum = lw_tensor_retain((lw_tensor *)first);
     for (int i = 1; i < c->n_in; i++) {
         lw_tensor *next = NULL;
-        lw_status status = combine(sum, lw_in(c, i), op, &next, err);
+        lw_status status = combine(c->pool, sum, lw_in(c, i), op, &next, err);
         lw_tensor_release(sum);
         if (status != LW_OK)
             return status;
@@ -326,16 +418,33 @@ static lw_status run_where(const lw_op_call *c, lw_error *err)
 
 typedef float (*real_function)(float x, float p, float q);
 
+typedef struct map_job {
+    real_function f;
+    float p, q;
+    const float *from;
+    float *to;
+    int64_t count;
+} map_job;
+
+static lw_status map_task(void *arg, int64_t task, int worker, lw_error *err)
+{
+    (void)worker, (void)err;
+    const map_job *job = arg;
+    int64_t first = task * ELEMENTS_A_TASK, end = first + ELEMENTS_A_TASK;
+    end = end < job->count ? end : job->count;
+    for (int64_t i = first; i < end; i++)
+        job->to[i] = job->f(job->from[i], job->p, job->q);
+    return LW_OK;
+}
+
 static lw_status map(const lw_op_call *c, real_function f, float p, float q, lw_error *err)
 {
     const lw_tensor *x = lw_in(c, 0);
     LW_TRY(lw_want(x, LW_F32, "the input", err));
     LW_TRY(lw_tensor_new(&c->out[0], LW_F32, x->rank, x->dim, err));
-    const float *from = x->data;
-    float *to = c->out[0]->data;
-    for (int64_t i = 0; i < x->count; i++)
-        to[i] = f(from[i], p, q);
-    return LW_OK;
+    map_job job = {f, p, q, x->data, c->out[0]->data, x->count};
+    int64_t tasks = (x->count + ELEMENTS_A_TASK - 1) / ELEMENTS_A_TASK;
+    return lw_pool_for(tasks > 1 ? c->pool : NULL, tasks, map_task, &job, err);
 }
 
 #define REAL(name, expression)                                                                               \
@@ -421,7 +530,7 @@ static lw_status with_bias(const lw_op_call *c, real_function f, lw_error *err)
 {
     lw_tensor *sum = NULL;
     if (lw_in(c, 1))
-        LW_TRY(combine(lw_in(c, 0), lw_in(c, 1), ADD, &sum, err));
+        LW_TRY(combine(c->pool, lw_in(c, 0), lw_in(c, 1), ADD, &sum, err));
     lw_tensor *in[1] = {sum ? sum : lw_in(c, 0)};
     lw_op_call inner = *c;
     inner.in = in;

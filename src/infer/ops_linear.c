@@ -11,41 +11,24 @@
 
 /* ---- products ------------------------------------------------------------------------------------ */
 
-enum { ROWS_A_TASK = 8 };
+typedef struct matmul_job {
+    const lw_product *p;
+    lw_float_gemm g; /* the first of them */
+    lw_pool *pool;   /* for each */
+} matmul_job;
 
-static lw_status gemm_rows(void *arg, int64_t task, int worker, lw_error *err)
+static lw_status matmul_task(void *arg, int64_t batch, int worker, lw_error *err)
 {
-    (void)worker, (void)err;
-    const lw_float_gemm *g = arg;
-    int64_t last = (task + 1) * ROWS_A_TASK < g->m ? (task + 1) * ROWS_A_TASK : g->m;
-    for (int64_t i = task * ROWS_A_TASK; i < last; i++) {
-        float *c = g->c + i * g->ldc;
-        if (g->b_column == 1) { /* by rows of b: contiguous in the inner loop */
-            if (!g->accumulate)
-                memset(c, 0, (size_t)g->n * sizeof *c);
-            for (int64_t k = 0; k < g->k; k++) {
-                float a = g->alpha * g->a[i * g->a_row + k * g->a_column];
-                const float *b = g->b + k * g->b_row;
-                for (int64_t j = 0; j < g->n; j++)
-                    c[j] += a * b[j];
-            }
-        } else {
-            for (int64_t j = 0; j < g->n; j++) {
-                float sum = 0;
-                for (int64_t k = 0; k < g->k; k++)
-                    sum += g->a[i * g->a_row + k * g->a_column] * g->b[k * g->b_row + j * g->b_column];
-                c[j] = g->alpha * sum + (g->accumulate ? c[j] : 0);
-            }
-        }
-    }
-    return LW_OK;
-}
-
-lw_status lw_float_product(lw_pool *pool, lw_float_gemm *g, lw_error *err)
-{
-    int64_t tasks = (g->m + ROWS_A_TASK - 1) / ROWS_A_TASK;
-    /* small products are not worth a dispatch */
-    return lw_pool_for(g->m * g->n * g->k < 1 << 16 ? NULL : pool, tasks, gemm_rows, g, err);
+    (void)worker;
+    const matmul_job *job = arg;
+    const lw_product *p = job->p;
+    lw_float_gemm g = job->g;
+    int64_t a, b;
+    lw_product_offsets(p, batch, &a, &b);
+    g.a += a * p->m * p->k;
+    g.b += b * p->k * p->n;
+    g.c += batch * p->m * p->n;
+    return lw_float_product(job->pool, &g, err);
 }
 
 static lw_status matmul(const lw_op_call *c, const lw_tensor *a, bool transpose_a, const lw_tensor *b,
@@ -67,24 +50,31 @@ static lw_status matmul(const lw_op_call *c, const lw_tensor *a, bool transpose_
     }
     LW_TRY(lw_product_of(&p, &sa, &sb, err));
     LW_TRY(lw_tensor_new(&c->out[0], LW_F32, p.rank, p.dim, err));
-    for (int64_t batch = 0; batch < p.batches; batch++) {
-        int64_t at_a, at_b;
-        lw_product_offsets(&p, batch, &at_a, &at_b);
-        lw_float_gemm g = {.m = p.m,
-                           .n = p.n,
-                           .k = p.k,
-                           .a = (const float *)a->data + at_a * p.m * p.k,
-                           .b = (const float *)b->data + at_b * p.k * p.n,
-                           .a_row = transpose_a ? 1 : p.k,
-                           .a_column = transpose_a ? p.m : 1,
-                           .b_row = transpose_b ? 1 : p.n,
-                           .b_column = transpose_b ? p.k : 1,
-                           .c = (float *)c->out[0]->data + batch * p.m * p.n,
-                           .ldc = p.n,
-                           .alpha = alpha};
-        LW_TRY(lw_float_product(c->pool, &g, err));
+    bool one_b = !transpose_a; /* the matrices of A, one below the other, are one */
+    for (int i = 0; i < p.batch_rank; i++)
+        one_b = one_b && p.b_stride[i] == 0 && p.batch_dim[i] == sa.dim[i];
+    if (one_b && p.batches > 0 && sa.rank == p.batch_rank + 2) {
+        p.m *= p.batches;
+        p.batches = 1;
+        p.batch_rank = 0;
     }
-    return LW_OK;
+    matmul_job job = {.p = &p,
+                      .g = {.m = p.m,
+                            .n = p.n,
+                            .k = p.k,
+                            .a = a->data,
+                            .b = b->data,
+                            .a_row = transpose_a ? 1 : p.k,
+                            .a_column = transpose_a ? p.m : 1,
+                            .b_row = transpose_b ? 1 : p.n,
+                            .b_column = transpose_b ? p.k : 1,
+                            .c = c->out[0]->data,
+                            .ldc = p.n,
+                            .alpha = alpha},
+                      .pool = p.batches == 1 ? c->pool : NULL};
+    /* small products are not worth a dispatch */
+    bool small = p.batches == 1 || p.batches * p.m * p.n * p.k < 1 << 16;
+    return lw_pool_for(small ? NULL : c->pool, p.batches, matmul_task, &job, err);
 }
 
 static lw_status run_matmul(const lw_op_call *c, lw_error *err)

@@ -21,8 +21,8 @@ lw_status lw_product_of(lw_product *p, const lw_tensor *a, const lw_tensor *b, l
 /* Which matrix of a and of b belongs to result matrix `batch`. */
 void lw_product_offsets(const lw_product *p, int64_t batch, int64_t *a, int64_t *b);
 
-/* c = alpha * a * b (+ c when `accumulate`) in float32, summed in the order of k; rows spread over the pool.
- * Strides are in floats. */
+/* c = alpha * a * b (+ c when `accumulate`) in float32, summed in the order of k; columns spread over the
+ * pool. Strides are in floats. */
 typedef struct lw_float_gemm {
     int64_t m, n, k;
     const float *a, *b;
@@ -32,6 +32,6 @@ typedef struct lw_float_gemm {
     float alpha;
     bool accumulate;
 } lw_float_gemm;
-lw_status lw_float_product(lw_pool *pool, lw_float_gemm *g, lw_error *err);
+lw_status lw_float_product(lw_pool *pool, const lw_float_gemm *g, lw_error *err);
 
 #endif

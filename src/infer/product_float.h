@@ -1,0 +1,18 @@
+/* product_float.h - the float product's kernel, which product_float_isa.c holds for each instruction set. */
+#ifndef LW_PRODUCT_FLOAT_H
+#define LW_PRODUCT_FLOAT_H
+
+#include <stdint.h>
+
+enum { LW_FLOAT_TILE_ROWS = 6, LW_FLOAT_TILE_COLUMNS = 32 /* at most */ };
+
+typedef struct lw_float_kernels {
+    int columns; /* of a tile */
+    /* sum[i][j] += the products of a tile of A, `rows` numbers for each k, and a panel of B, `columns`
+     * numbers for each k, one after the other in the order of k, each operation rounded. */
+    void (*multiply)(int rows, int64_t k, const float *a, const float *b, float *sum);
+} lw_float_kernels;
+
+extern const lw_float_kernels lw_float_kernels_plain, lw_float_kernels_avx2, lw_float_kernels_avx512bw;
+
+#endif
