@@ -1,8 +1,8 @@
 /* align_cpu_kernels.h - the vector kernels of the CPU backend, one table per instruction set.
  *
  * All values in vectors are unsigned lanes of 8, 16 or 32 bits that hold score + zero, where `zero` is
- * chosen so that nothing wraps (lw_cpu_range in align_cpu.c has the proof). Gaps are kept before their
- * opening is paid, in the form
+ * chosen so that nothing wraps (lw_cpu_make_range in align_cpu_engine.c has the proof). Gaps are kept before
+ * their opening is paid, in the form
  *
  *   D(i,j+1) = max(D(i,j) - extend, H(i,j))      so that a deletion scores D - (open + extend)
  *   I(i+1,j) = max(I(i,j) - extend, H(i,j))      likewise
@@ -99,9 +99,9 @@ typedef struct lw_cpu_pairs_job {
     int32_t rows; /* per lane, a multiple of LW_CPU_ROW_ROUND */
     uint32_t zero;
     lw_cpu_gaps gaps;
-    /* Scores: from a table of 4 x 4 letters (query and target hold lookup indices in lanes, see query_index
-     * in align_cpu.c); or, where profile is set, from the profiles of the queries (target holds a byte a
-     * lane); or, where matrix is set, gathered one by one (query and target hold a byte a lane). */
+    /* Scores: from a table of 4 x 4 letters (query and target hold lookup indices in lanes, see
+     * lw_cpu_query_index()); or, where profile is set, from the profiles of the queries (target holds a byte
+     * a lane); or, where matrix is set, gathered one by one (query and target hold a byte a lane). */
     const uint8_t *const *profile; /* of each lane, and of others up to a multiple of 16: [target letter][row]
                                       bytes */
     size_t profile_letter;         /* bytes from letter to letter; a vector may be read behind the last row */
