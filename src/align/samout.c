@@ -239,6 +239,16 @@ static int32_t sq_row(const samout *self, const lw_alignment *a)
     return self->o.targets_by_name ? sam_hdr_name2tid(self->header, a->target_name) : a->target;
 }
 
+/* The record's place, 0-based, on row `row` of @SQ. An alignment of insertions alone covers no letter of the
+ * reference and may stand behind its last one, where SAM has no place: then it is that of the last one. */
+static int32_t sq_place(const samout *self, const lw_alignment *a, int32_t row)
+{
+    if (a->tstart < a->tend)
+        return a->tstart;
+    int32_t last = (int32_t)sam_hdr_tid2len(self->header, row) - 1;
+    return a->tstart < last ? a->tstart : last;
+}
+
 static lw_mate_end mate_end(const lw_alignment *a)
 {
     return (lw_mate_end){.target = a->target, .tstart = a->tstart, .tend = a->tend, .reverse = a->reverse};
@@ -258,7 +268,7 @@ static fields make_fields(const samout *self, const lw_aligned_read *read, int k
         f.flag |= BAM_FSECONDARY;
     if (mapped) {
         f.target = sq_row(self, a);
-        f.position = a->tstart;
+        f.position = sq_place(self, a, f.target);
         f.mapq = k > 0 ? 0 : a->mapq;
     }
     if (!read->mate) {
@@ -272,7 +282,7 @@ static fields make_fields(const samout *self, const lw_aligned_read *read, int k
     const lw_alignment *at = mate_mapped ? mate : &read->alignment[0];
     if (at->target >= 0) {
         f.mate_target = sq_row(self, at);
-        f.mate_position = at->tstart;
+        f.mate_position = sq_place(self, at, f.mate_target);
         if (!mapped) {
             f.target = f.mate_target;
             f.position = f.mate_position;

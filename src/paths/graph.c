@@ -54,6 +54,8 @@ const char *lw_weight_parse(const char *text, lw_weight *out)
         return "the weight is not a number";
     if (isinf(value))
         return "the weight exceeds float64";
+    if (value == 0 && errno == ERANGE)
+        return "the weight is too little for float64";
     if (strpbrk(text, ".eE") == NULL)
         return "the weight is an integer beyond 2^53";
     *out = lw_weight_real(value);

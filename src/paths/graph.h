@@ -86,7 +86,7 @@ lw_status lw_graph_read_gr(lw_graph **out, struct lw_lines *lines, const lw_grap
 lw_status lw_graph_read_mtx(lw_graph **out, struct lw_lines *lines, const lw_graph_options *options,
                             lw_error *err);
 lw_status lw_graph_read_gfa(lw_graph **out, struct lw_lines *lines, const lw_graph_options *options,
-                            lw_error *err);
+                            const lw_host *host, lw_error *err);
 lw_status lw_graph_read_edges(lw_graph **out, struct lw_lines *lines, const lw_graph_options *options,
                               const lw_host *host, lw_error *err);
 lw_status lw_graph_read_npy(lw_graph **out, const char *path, const lw_graph_options *options, lw_error *err);

@@ -147,7 +147,8 @@ static lw_status take_links(const gfa *g, const lw_graph_options *options, lw_ed
     return LW_OK;
 }
 
-lw_status lw_graph_read_gfa(lw_graph **out, lw_lines *lines, const lw_graph_options *options, lw_error *err)
+lw_status lw_graph_read_gfa(lw_graph **out, lw_lines *lines, const lw_graph_options *options,
+                            const lw_host *host, lw_error *err)
 {
     lw_status status = LW_OK;
     gfa g = {.lines = lines};
@@ -155,6 +156,7 @@ lw_status lw_graph_read_gfa(lw_graph **out, lw_lines *lines, const lw_graph_opti
     lw_names ends = {0};
     char *text = NULL;
     int32_t *order = NULL;
+    int64_t jumps = 0, containments = 0;
     for (;;) {
         char *p;
         LW_TRY_END(lw_lines_next(lines, &p, err));
@@ -169,7 +171,13 @@ lw_status lw_graph_read_gfa(lw_graph **out, lw_lines *lines, const lw_graph_opti
             status = lw_lines_bad(lines, NULL, err, "this is GFA 2; convert it to GFA 1");
             goto end;
         }
+        jumps += strcmp(kind, "J") == 0;
+        containments += strcmp(kind, "C") == 0;
     }
+    if (jumps + containments > 0)
+        lw_say(host, LW_SAY_WARNING,
+               "%s: %lld jumps (J) and %lld containments (C) are no links and were left out", lines->name,
+               (long long)jumps, (long long)containments);
     if (g.n_segments == 0) {
         status = lw_fail(err, LW_E_INPUT, "%s: no segments (S lines) in this file", lines->name);
         goto end;

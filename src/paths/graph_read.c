@@ -80,7 +80,7 @@ lw_status lw_graph_read(lw_graph **out, const char *path, const lw_graph_options
         status = lw_graph_read_mtx(out, &lines, options, err);
         break;
     case LW_GRAPH_GFA:
-        status = lw_graph_read_gfa(out, &lines, options, err);
+        status = lw_graph_read_gfa(out, &lines, options, host, err);
         break;
     default:
         status = lw_graph_read_edges(out, &lines, options, host, err);

@@ -62,6 +62,8 @@ static lw_status fill(lw_lines *l, lw_error *err)
             "%s: the compressed data are cut short or damaged near line %lld: fetch the file again", l->name,
             (long long)l->number + 1);
     }
+    if (l->end == 0 && l->number == 0 && got >= 3 && memcmp(l->buffer, "\xEF\xBB\xBF", 3) == 0)
+        l->begin = 3; /* the byte-order mark of some editors */
     l->at_end = got == 0;
     l->end += (size_t)got;
     return LW_OK;
@@ -71,8 +73,9 @@ lw_status lw_lines_peek(lw_lines *l, char *bytes, size_t n, size_t *got, lw_erro
 {
     if (l->end == 0)
         LW_TRY(fill(l, err));
-    *got = n < l->end ? n : l->end;
-    memcpy(bytes, l->buffer, *got);
+    size_t have = l->end - l->begin;
+    *got = n < have ? n : have;
+    memcpy(bytes, l->buffer + l->begin, *got);
     return LW_OK;
 }
 
