@@ -138,6 +138,8 @@ static void swap_bytes(unsigned char *data, int64_t count, int size)
  * cache. */
 static void to_c_order(unsigned char *out, const unsigned char *in, const lw_npy *a, int size)
 {
+    if (a->count == 0) /* and no walk along a dimension of any length */
+        return;
     if (a->ndim == 2) {
         int64_t rows = a->shape[0], columns = a->shape[1];
         const int64_t tile = 64;

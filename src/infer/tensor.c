@@ -132,8 +132,11 @@ lw_status lw_tensor_read_npy(lw_tensor **out, const char *path, lw_error *err)
 {
     lw_npy array = {0};
     LW_TRY(lw_npy_read(&array, path, err));
-    lw_status status = lw_tensor_new(out, array.dtype, array.ndim, array.shape, err);
-    if (status == LW_OK)
+    lw_error inner = {0};
+    lw_status status = lw_tensor_new(out, array.dtype, array.ndim, array.shape, &inner);
+    if (status != LW_OK)
+        lw_fail(err, status, "%s: %s", path, inner.message);
+    else
         memcpy((*out)->data, array.data, (size_t)array.count * (size_t)lw_dtype_size(array.dtype));
     lw_npy_free(&array);
     return status;
