@@ -207,8 +207,7 @@ static lw_status bench_trace(bench *b, const lw_align_backend *row, const char *
     return status;
 }
 
-/* ---- parasail --------------------------------------------------------------------------------------------
- */
+/* ---- parasail ------------------------------------------------------------------------------------------ */
 
 /* The few names of its library that are needed. Its "open" is the cost of a gap's first letter. */
 typedef struct parasail {
@@ -298,8 +297,7 @@ end:
     return status;
 }
 
-/* ---- the domain ------------------------------------------------------------------------------------------
- */
+/* ---- the domain ---------------------------------------------------------------------------------------- */
 
 /* The CPU row on one thread, once for each instruction set of this machine: the better ones are switched off
  * in turn. */

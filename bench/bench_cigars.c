@@ -46,8 +46,7 @@ static lw_status make_input(input *in, lw_error *err)
     return LW_OK;
 }
 
-/* ---- ours ------------------------------------------------------------------------------------------------
- */
+/* ---- ours ---------------------------------------------------------------------------------------------- */
 
 typedef struct cigars {
     const lw_align_backend *row;
@@ -121,8 +120,7 @@ static lw_status verify(const cigars *c, const input *in, lw_error *err)
     return status;
 }
 
-/* ---- parasail --------------------------------------------------------------------------------------------
- */
+/* ---- parasail ------------------------------------------------------------------------------------------ */
 
 static const char parasail_name[] = "parasail trace_striped_avx2_16";
 
@@ -221,8 +219,7 @@ end:
     return status;
 }
 
-/* ---- the two of them -------------------------------------------------------------------------------------
- */
+/* ---- the two of them ----------------------------------------------------------------------------------- */
 
 static lw_status bench_input(bench *b, input *in, lw_error *err)
 {

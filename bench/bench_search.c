@@ -81,8 +81,7 @@ static void free_input(input *in)
         set_free(&in->many);
 }
 
-/* ---- one backend ------------------------------------------------------------------------------------------
- */
+/* ---- one backend --------------------------------------------------------------------------------------- */
 
 typedef struct running {
     const lw_search_backend *row;
@@ -235,8 +234,7 @@ end:
     return status;
 }
 
-/* ---- the gapless filter
- * ------------------------------------------------------------------------------------ */
+/* ---- the gapless filter -------------------------------------------------------------------------------- */
 
 static lw_status bench_filter(bench *b, input *in, const lw_search_backend *row, const lw_search_hit *all,
                               const int32_t *n_all, lw_error *err)
@@ -277,8 +275,7 @@ static lw_status bench_filter(bench *b, input *in, const lw_search_backend *row,
     return LW_OK;
 }
 
-/* ---- from files
- * ---------------------------------------------------------------------------------------------- */
+/* ---- from files ---------------------------------------------------------------------------------------- */
 
 static bool write_fasta(const char *path, const search_set *s, const char *prefix)
 {
@@ -360,8 +357,7 @@ end:
     return status;
 }
 
-/* ---- parasail
- * -------------------------------------------------------------------------------------------------- */
+/* ---- parasail ------------------------------------------------------------------------------------------ */
 
 /* The few names of its library that are needed. Its "open" is the cost of a gap's first letter. */
 typedef struct parasail {
@@ -479,8 +475,7 @@ end:
     return status;
 }
 
-/* ---- the domain
- * ------------------------------------------------------------------------------------------------ */
+/* ---- the domain ---------------------------------------------------------------------------------------- */
 
 lw_status bench_search(bench *b, lw_error *err)
 {

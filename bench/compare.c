@@ -21,8 +21,7 @@ static void note(compare_report *r, const char *format, ...)
     va_end(args);
 }
 
-/* --- reading ----------------------------------------------------------------------------------------------
- */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 static lw_status read_file(const char *path, char **text, size_t *length, lw_error *err)
 {
@@ -162,8 +161,7 @@ static lw_status collect(compare_report *r, lw_error *err)
     return LW_OK;
 }
 
-/* --- writing ----------------------------------------------------------------------------------------------
- */
+/* --- writing -------------------------------------------------------------------------------------------- */
 
 void compare_text(FILE *to, const char *text, bool markdown)
 {
@@ -333,8 +331,7 @@ static void lists(compare_report *r, const char *list, const char *title, const 
         table_row(r, false, 0, NULL);
 }
 
-/* --- the whole ---------------------------------------------------------------------------------------------
- */
+/* --- the whole ------------------------------------------------------------------------------------------ */
 
 /* *svg and *svg_size are those of r->svg, which is complete. */
 static void write_all(compare_report *r, const char *base, char *const *svg, const size_t *svg_size)

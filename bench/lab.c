@@ -361,8 +361,7 @@ lw_status lab_ceilings(bench *b, bool show, lw_error *err)
     return status;
 }
 
-/* --- techniques -------------------------------------------------------------------------------------------
- */
+/* --- techniques ----------------------------------------------------------------------------------------- */
 
 typedef struct outcome {
     const lab_variant *variant;
@@ -520,8 +519,7 @@ end:
     return status;
 }
 
-/* --- one source, four builds ------------------------------------------------------------------------------
- */
+/* --- one source, four builds ---------------------------------------------------------------------------- */
 
 static const lab_build *const builds[] = {&lab_build_default, &lab_build_ftz, &lab_build_nofmad,
                                           &lab_build_fast};
@@ -717,8 +715,7 @@ static lw_status softmaxes(lab *l, lw_error *err)
                       o[0][0].compute / o[3][0].compute, o[3][0].relative / o[0][0].relative);
 }
 
-/* --- errors of the fast functions
- * --------------------------------------------------------------------------- */
+/* --- errors of the fast functions ----------------------------------------------------------------------- */
 
 static lw_status function_errors(lab *l, lw_error *err)
 {
@@ -747,8 +744,7 @@ static lw_status function_errors(lab *l, lw_error *err)
     return LW_OK;
 }
 
-/* --- all of it
- * ---------------------------------------------------------------------------------------------- */
+/* --- all of it ------------------------------------------------------------------------------------------ */
 
 lw_status lab_techniques(bench *b, lw_error *err)
 {

@@ -74,8 +74,7 @@ lw_status bench_ceilings(bench *b, lw_error *err)
     return LW_OK; /* the GPU's were measured before: bench_run() */
 }
 
-/* --- techniques -------------------------------------------------------------------------------------------
- */
+/* --- techniques ----------------------------------------------------------------------------------------- */
 
 enum { WORDS = 4096 };
 
