@@ -4,7 +4,9 @@ every row names kernels (a regular expression over demangled-enough names), arch
 or must not, be there; and kernels that must not spill. Prints one line a breach, exits 1 if there is one.
 
   scripts/check-cuda.py FILE...            check
-  scripts/check-cuda.py --table FILE...    print what was found as Markdown (docs/machine-code.md)
+  scripts/check-cuda.py --table FILE...    print what was found as Markdown: docs/machine-code.md is made by
+      cmake --preset release && cmake --build build/release --target lanewise
+      scripts/check-cuda.py --table build/release/liblanewise.a > docs/machine-code.md
 
 cuobjdump is taken from the toolkit, else from PyPI's nvidia-cuda-cuobjdump and -nvdisasm (into build/tools)."""
 import os
@@ -91,15 +93,15 @@ def expectations():
         for number, line in enumerate(f, 1):
             if line.strip() and not line.startswith("#"):
                 fields = line.rstrip("\n").split("\t")
-                if len(fields) < 4:
-                    sys.exit(f"check-cuda: cuda-expectations.tsv line {number}: four fields expected")
-                yield number, fields[0], fields[1].split(","), fields[2], fields[3]
+                if len(fields) != 5:
+                    sys.exit(f"check-cuda: cuda-expectations.tsv line {number}: five fields expected")
+                yield number, fields[0], fields[1].split(","), fields[2], fields[3], fields[4]
 
 
 def check(kernels):
     breaches = 0
     archs = sorted({arch for arch, _ in kernels})
-    for number, pattern, wanted, rule, opcode in expectations():
+    for number, pattern, wanted, rule, opcode, _ in expectations():
         matched = 0
         for (arch, name), k in sorted(kernels.items()):
             if not re.search(pattern, name) or (wanted != ["all"] and arch[3:] not in wanted):
@@ -134,28 +136,47 @@ def span(values):
     return str(min(values)) if min(values) == max(values) else f"{min(values)}-{max(values)}"
 
 
+HEAD = """# Machine code of the kernels
+
+What the compiler made of the product's kernels for each architecture of a release build: {kernels} kernels, the instances of
+{families} functions for {archs} architectures, read from the library by `cuobjdump`. `scripts/test.sh cuda` checks the rules on
+every change; `scripts/check-cuda.py` says how this page is made. What the kernels do and how fast they are is told in
+[kernels.md](kernels.md); `lanewise bench techniques` and `ceilings` show the opcodes of the laboratory's kernels.
+
+## Opcodes and spills
+
+A row is a rule of `scripts/cuda-expectations.tsv`: kernels (a pattern over their mangled names) that must have an opcode, must
+lack it, or must keep everything in registers (`nospill`). Cells count the opcode in each of the kernels that match, from the
+least to the most, or the kernels that use local memory; in parentheses where nothing is demanded of that architecture. An empty
+cell: it has no such kernel.
+"""
+
+REGISTERS = """
+## Registers
+
+Of a thread, from the instance that needs fewest to the one that needs most; after a slash, how many instances use local memory
+(spilled registers, or an array with an index that is not known).
+"""
+
+
 def table(kernels):
     archs = sorted({int(arch[3:]) for arch, _ in kernels})
     head = "| " + " | ".join(f"sm_{a}" for a in archs) + " |\n" + "|---" * (len(archs) + 1) + "|"
-    print(f"{len(kernels)} kernels, of {len({name for _, name in kernels})} names.\n")
-    print("What must be there (`has`) or must not (`lacks`, `nospill`); cells count the opcode in each of the matching kernels, in "
-          "parentheses\nwhere nothing is demanded of that target.\n")
+    print(HEAD.format(kernels=len(kernels), families=len({family(name) for _, name in kernels}), archs=len(archs)))
     print("| kernels, rule " + head)
-    for _, pattern, wanted, rule, opcode in expectations():
+    for _, pattern, wanted, rule, opcode, what in expectations():
         cells = []
         for a in archs:
             matching = [k for (arch, name), k in kernels.items() if arch == f"sm_{a}" and re.search(pattern, name)]
-            demanded = wanted == ["all"] or str(a) in wanted
             if not matching:
-                cells.append("")
+                cell = ""
             elif rule == "nospill":
-                spilling = sum(k.stack > 0 or count(k, "STL") > 0 for k in matching)
-                cells.append((f"{spilling} of {len(matching)}" if demanded else f"({spilling} of {len(matching)})"))
+                cell = f"{sum(k.stack > 0 or count(k, 'STL') > 0 for k in matching)} of {len(matching)}"
             else:
-                cells.append(span([count(k, opcode) for k in matching]) if demanded else f"({span([count(k, opcode) for k in matching])})")
-        print(f"| `{pattern}` {rule} {opcode} | " + " | ".join(cells) + " |")
-    print("\nRegisters of a thread, from the kernel that needs fewest to the one that needs most; kernels that use local memory after a "
-          "slash.\n")
+                cell = span([count(k, opcode) for k in matching])
+            cells.append(f"({cell})" if cell and wanted != ["all"] and str(a) not in wanted else cell)
+        print(f"| {what} (`{pattern}`) **{f'{rule} {opcode}'.strip()}** | " + " | ".join(cells) + " |")
+    print(REGISTERS)
     print("| kernel " + head)
     for name in sorted({family(name) for _, name in kernels}):
         cells = []
