@@ -479,7 +479,7 @@ static bool same_file(const char *a, const char *b)
     return stat(a, &one) == 0 && stat(b, &other) == 0 && same_regular(&one, &other);
 }
 
-bool cli_same_output(const char *a, const char *b)
+bool cli_same_file(const char *a, const char *b)
 {
     if (strcmp(a, b) == 0 || same_file(a, b))
         return true;
@@ -527,7 +527,7 @@ int cli_also_writes(cli *run, const char *path, const char *const *reads, int n)
     if (replaces)
         return cli_usage_error(run, "%s, which is written too, would replace an input: give another name",
                                path);
-    if (cli_same_output(run->output, path))
+    if (cli_same_file(run->output, path))
         return cli_usage_error(run, "%s cannot be two outputs", path);
     return CLI_GO_ON;
 }

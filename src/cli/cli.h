@@ -123,8 +123,8 @@ int cli_also_reads(cli *run, const char *path);
  * the n files `reads` (which may hold NULL) or the file of -o. */
 int cli_also_writes(cli *run, const char *path, const char *const *reads, int n);
 
-/* Whether both names lead to one output, which need not exist yet: y.npy and ./y.npy. */
-bool cli_same_output(const char *a, const char *b);
+/* Whether both names lead to one file, which need not exist yet: y.npy and ./y.npy. */
+bool cli_same_file(const char *a, const char *b);
 
 /* CLI_GO_ON, or the exit code where `option`, which is about GPUs, stands beside --backend scalar or cpu. */
 int cli_about_gpus(cli *run, const char *option);

@@ -4,6 +4,8 @@
 #include "cli/commands.h"
 #include "lanewise/align.h"
 
+#include <string.h>
+
 static const cli_spec spec = {
     .name = "align",
     .usage = "REF READS... [options]",
@@ -62,6 +64,9 @@ int cmd_align(int argc, char **argv)
         return code;
     if (mates && (code = cli_also_reads(&run, mates)) != CLI_GO_ON)
         return code;
+    if (mates && !interleaved && run.n_inputs == 2 && strcmp(mates, "-") != 0 &&
+        cli_same_file(mates, run.inputs[1]))
+        return cli_usage_error(&run, "-2 %s is the file of the first reads too", mates);
     if (insert.n > 0 && insert.n != 2)
         return cli_usage_error(&run, "--insert takes two numbers, LOW,HIGH");
     if (insert.n > 0 && !mates && !interleaved)

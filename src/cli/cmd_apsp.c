@@ -84,7 +84,7 @@ static int side_files(cli *run, const options *o)
         char *name = i == 0 || o->next ? lw_paths_beside(run->output, suffixes[i]) : NULL;
         if (name)
             code = cli_also_writes(run, name, reads, 2);
-        if (name && code == CLI_GO_ON && o->checkpoint && cli_same_output(name, o->checkpoint))
+        if (name && code == CLI_GO_ON && o->checkpoint && cli_same_file(name, o->checkpoint))
             code = cli_usage_error(run, "%s cannot be two outputs", name);
         free(name);
     }

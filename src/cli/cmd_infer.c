@@ -132,7 +132,7 @@ int cmd_infer(int argc, char **argv)
             (code = cli_also_writes(&run, written[i], files, n_files)) != CLI_GO_ON)
             return code;
         for (int k = 0; k < i; k++)
-            if (cli_same_output(written[i], written[k]))
+            if (cli_same_file(written[i], written[k]))
                 return cli_usage_error(&run, "%s cannot be two outputs", written[i]);
     }
     lw_network *network = NULL;
