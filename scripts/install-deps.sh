@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that lanewise needs and that are missing; nothing else.
-# Usage: scripts/install-deps.sh [--tests]    --tests adds what the tests and checks need.
+# Usage: scripts/install-deps.sh [--tests|--arm]    --tests adds what the tests and checks need, --arm what
+# scripts/check-arm.sh does.
 set -euo pipefail
 
 build=(build-essential cmake ninja-build pkg-config libhts-dev zlib1g-dev libsimde-dev libprotobuf-c-dev protobuf-c-compiler libonnx-dev)
@@ -8,6 +9,7 @@ tests=(ccache clang libclang-rt-dev libcriterion-dev samtools bwa minimap2 pytho
        python3-parasail)
 packages=("${build[@]}")
 [ "${1:-}" = --tests ] && packages+=("${tests[@]}")
+[ "${1:-}" = --arm ] && packages+=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user samtools python3)
 
 missing=()
 for package in "${packages[@]}"; do

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The same set-up as quickstart.sh, and all tests: laws and format, the default build with its tests, the
 # sanitizer builds with theirs, and machine code for every GPU that the toolkit can target.
-# Usage: scripts/test.sh [STAGE...]    stages: checks default asan tsan fuzz soak cuda quickstart (default: all)
+# Usage: scripts/test.sh [STAGE...]    stages: checks default asan tsan fuzz soak cuda quickstart (default: all these),
+#                                    arm (64-bit ARM under QEMU, compared with the default build)
 # Ends with one line "N passed, N failed, N skipped". A GPU test without a GPU counts as skipped.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -111,6 +112,7 @@ for stage in "${stages[@]}"; do
             skipped=$((skipped + 2))
         fi
         ;;
+    arm) one scripts/check-arm.sh build/default/lanewise ;;
     quickstart) one scripts/quickstart.sh ;;
     *)
         echo "test.sh: unknown stage '$stage'" >&2
