@@ -29,14 +29,13 @@ static const cli_spec spec = {
     .item = "sequences",
 };
 
-/* Splits "NAME=FILE" at the first '='; without one, FILE alone. The name is copied into `name`. */
-static lw_named_file named(const char *text, char *name, size_t size)
+/* Splits "NAME=FILE" at the first '='; without one, FILE alone. The name is copied into `name`; false: it
+ * does not fit. */
+static bool named(lw_named_file *out, const char *text, char *name, size_t size)
 {
     const char *equals = strchr(text, '=');
-    if (!equals)
-        return (lw_named_file){NULL, text};
-    snprintf(name, size, "%.*s", (int)(equals - text), text);
-    return (lw_named_file){name, equals + 1};
+    *out = (lw_named_file){equals ? name : NULL, equals ? equals + 1 : text};
+    return !equals || snprintf(name, size, "%.*s", (int)(equals - text), text) < (int)size;
 }
 
 static void print_line(void *user, const char *text)
@@ -90,8 +89,12 @@ int cmd_infer(int argc, char **argv)
     if (code != CLI_GO_ON)
         return code;
     lw_error err = {0};
+    if (describe && (in.n || out.n || dump || reads.n || job.encoding || job.window || job.step ||
+                     job.batch || job.reference || ends))
+        return cli_usage_error(&run, "--describe runs nothing: it takes no tensors and no sequences");
     if (describe)
-        return cli_end(&run, lw_network_describe(run.inputs[0], run.backend, print_line, NULL, &err), &err);
+        return cli_end(&run, lw_network_describe(run.inputs[0], run.backend, fuse, print_line, NULL, &err),
+                       &err);
     if (reads.n && (!job.encoding || dump))
         return cli_usage_error(&run, !job.encoding ? "--reads needs --encode, such as --encode onehot:ACGT"
                                                    : "--dump-nodes goes with tensors, not with --reads");
@@ -105,10 +108,13 @@ int cmd_infer(int argc, char **argv)
         return cli_usage_error(&run, "no --output: nothing would come of it");
     lw_named_file inputs[CLI_MAX_TEXTS], outputs[CLI_MAX_TEXTS];
     static char names[2 * CLI_MAX_TEXTS][512];
-    for (int i = 0; i < in.n; i++)
-        inputs[i] = named(in.value[i], names[i], sizeof names[i]);
-    for (int i = 0; i < out.n; i++)
-        outputs[i] = named(out.value[i], names[CLI_MAX_TEXTS + i], sizeof names[i]);
+    for (int i = 0; i < in.n + out.n; i++) {
+        bool is_in = i < in.n;
+        const char *text = is_in ? in.value[i] : out.value[i - in.n];
+        if (!named(is_in ? &inputs[i] : &outputs[i - in.n], text, names[i], sizeof names[i]))
+            return cli_usage_error(&run, "--%s %.40s...: a name has at most %zu letters",
+                                   is_in ? "input" : "output", text, sizeof names[i] - 1);
+    }
     const char *files[2 * CLI_MAX_TEXTS];
     int n_files = 0;
     for (int i = 0; i < in.n; i++)
@@ -123,7 +129,8 @@ int cmd_infer(int argc, char **argv)
         size_t length = strlen(path);
         written[n_written++] = path;
         if (reads.n && length >= 4 && strcmp(path + length - 4, ".npy") == 0) { /* its windows */
-            snprintf(tables[i], sizeof tables[i], "%s.tsv", path);
+            if (snprintf(tables[i], sizeof tables[i], "%s.tsv", path) >= (int)sizeof tables[i])
+                return cli_usage_error(&run, "--output %.40s...: the path is too long", path);
             written[n_written++] = tables[i];
         }
     }

@@ -27,17 +27,19 @@ static void print_line(void *user, const char *text)
     puts(text);
 }
 
-/* Splits NAME=VALUE of every text; names are copied to `names`. The index of a text without '=', or -1. */
-static int split(const cli_texts *texts, lw_layer_value *out, char (*names)[64])
+/* Splits NAME=VALUE of every text; names are copied to `names`. CLI_GO_ON, or the code of a usage error. */
+static int split(cli *run, const char *option, const cli_texts *texts, lw_layer_value *out, char (*names)[64])
 {
     for (int i = 0; i < texts->n; i++) {
-        const char *equals = strchr(texts->value[i], '=');
+        const char *text = texts->value[i], *equals = strchr(text, '=');
         if (!equals)
-            return i;
-        snprintf(names[i], sizeof names[i], "%.*s", (int)(equals - texts->value[i]), texts->value[i]);
+            return cli_usage_error(run, "--%s %s: NAME=VALUE is expected", option, text);
+        if (snprintf(names[i], sizeof names[i], "%.*s", (int)(equals - text), text) >= (int)sizeof names[i])
+            return cli_usage_error(run, "--%s %.40s...: a name has at most %zu letters", option, text,
+                                   sizeof names[i] - 1);
         out[i] = (lw_layer_value){names[i], equals + 1};
     }
-    return -1;
+    return CLI_GO_ON;
 }
 
 int cmd_layer(int argc, char **argv)
@@ -61,7 +63,10 @@ int cmd_layer(int argc, char **argv)
     if (code != CLI_GO_ON)
         return code;
     lw_error err = {0};
-    if (strcmp(run.inputs[0], "list") == 0) {
+    bool list = strcmp(run.inputs[0], "list") == 0;
+    if (list && (in.n || set.n || quantize || save_weights || strcmp(run.output, "-") != 0))
+        return cli_usage_error(&run, "list takes none of these options: it only names the layers");
+    if (list) {
         lw_layer_list(print_line, NULL);
         return cli_end(&run, LW_OK, &err);
     }
@@ -71,9 +76,8 @@ int cmd_layer(int argc, char **argv)
         return cli_usage_error(&run, "--save-weights goes with --quantize");
     lw_layer_value inputs[CLI_MAX_TEXTS], settings[CLI_MAX_TEXTS];
     char input_names[CLI_MAX_TEXTS][64], setting_names[CLI_MAX_TEXTS][64];
-    int wrong = split(&in, inputs, input_names);
-    if (wrong >= 0)
-        return cli_usage_error(&run, "--input %s: NAME=VALUE is expected", in.value[wrong]);
+    if ((code = split(&run, "input", &in, inputs, input_names)) != CLI_GO_ON)
+        return code;
     for (int i = 0; i < in.n; i++)
         if ((code = cli_also_reads(&run, inputs[i].text)) != CLI_GO_ON)
             return code;
@@ -83,13 +87,13 @@ int cmd_layer(int argc, char **argv)
         files[i] = inputs[i].text;
     for (size_t i = 0; save_weights && i < sizeof made / sizeof *made; i++) {
         char path[4096];
-        snprintf(path, sizeof path, "%s-%s.npy", save_weights, made[i]);
+        if (snprintf(path, sizeof path, "%s-%s.npy", save_weights, made[i]) >= (int)sizeof path)
+            return cli_usage_error(&run, "--save-weights %.40s...: the path is too long", save_weights);
         if ((code = cli_also_writes(&run, path, files, in.n)) != CLI_GO_ON)
             return code;
     }
-    wrong = split(&set, settings, setting_names);
-    if (wrong >= 0)
-        return cli_usage_error(&run, "--set %s: NAME=VALUE is expected", set.value[wrong]);
+    if ((code = split(&run, "set", &set, settings, setting_names)) != CLI_GO_ON)
+        return code;
     lw_layer_job job = {.kind = run.inputs[0],
                         .inputs = inputs,
                         .n_inputs = in.n,

@@ -44,7 +44,7 @@ static void trace(lw_network *n, lw_tensor **values, lw_error *stopped_by)
             ((float *)t->data)[k] = 1;
     }
     for (int i = 0; i < m->n_nodes; i++) {
-        bool ready = m->nodes[i].impl != NULL;
+        bool ready = m->nodes[i].impl != NULL && !m->nodes[i].fused;
         for (int k = 0; k < m->nodes[i].n_in; k++)
             ready = ready && (m->nodes[i].in[k] < 0 || values[m->nodes[i].in[k]]);
         for (int k = 0; k < m->nodes[i].n_out; k++)
@@ -67,14 +67,31 @@ static const char *kernel_of(const lw_infer_backend *row, const lw_node *node, l
     return row->kernel(row, &call);
 }
 
-lw_status lw_network_describe(const char *path, const char *backend,
+/* A row that names kernels is good enough to describe, whether or not it can run here. */
+static lw_status row_to_describe(const lw_infer_backend **row, const char *backend, lw_error *err)
+{
+    for (int i = 0; backend && i < lw_infer_backend_count; i++)
+        if (lw_infer_backends[i]->kernel && strcmp(lw_infer_backends[i]->base.name, backend) == 0) {
+            *row = lw_infer_backends[i];
+            return LW_OK;
+        }
+    return lw_infer_backend_choose(row, backend, NULL, err);
+}
+
+lw_status lw_network_describe(const char *path, const char *backend, bool fuse,
                               void (*line)(void *user, const char *text), void *user, lw_error *err)
 {
     lw_network n = {.backend = &lw_infer_scalar};
     const lw_infer_backend *row;
     char text[1024], shape[300], kernel[64];
-    LW_TRY(lw_infer_backend_choose(&row, backend, NULL, err));
+    LW_TRY(row_to_describe(&row, backend, err));
     LW_TRY(lw_model_read(&n.model, path, err));
+    int fused = 0;
+    lw_status status = fuse ? lw_model_fuse(n.model, &fused, err) : LW_OK;
+    if (status != LW_OK) {
+        lw_model_free(n.model);
+        return status;
+    }
     const lw_model *m = n.model;
     lw_tensor **values = calloc((size_t)m->n_values + 1, sizeof *values);
     if (!values) {
@@ -93,6 +110,10 @@ lw_status lw_network_describe(const char *path, const char *backend,
              m->ir_version, m->opset, *m->producer ? m->producer : "an unnamed program", m->n_nodes,
              (double)weights / 1e6);
     line(user, text);
+    if (fuse) {
+        snprintf(text, sizeof text, "%d operators fused into integer kernels", fused);
+        line(user, text);
+    }
     for (int i = 0; i < m->n_inputs + m->n_outputs; i++) {
         const lw_value *v = &m->values[i < m->n_inputs ? m->inputs[i] : m->outputs[i - m->n_inputs]];
         value_text(v, shape, sizeof shape);
@@ -101,6 +122,8 @@ lw_status lw_network_describe(const char *path, const char *backend,
     }
     for (int i = 0; i < m->n_nodes; i++) {
         const lw_node *node = &m->nodes[i];
+        if (node->fused)
+            continue;
         int first = node->n_out > 0 ? node->out[0] : -1;
         const lw_tensor *made = first >= 0 ? values[first] : NULL;
         const char *own = kernel_of(row, node, values);
@@ -117,7 +140,7 @@ lw_status lw_network_describe(const char *path, const char *backend,
         unsupported += !node->impl;
     }
     for (int i = 0; i < m->n_nodes && unsupported; i++)
-        if (!m->nodes[i].impl) {
+        if (!m->nodes[i].impl && !m->nodes[i].fused) {
             snprintf(text, sizeof text, "not supported: node %s: %s of %s, opset %d", m->nodes[i].name,
                      m->nodes[i].op, *m->nodes[i].domain ? m->nodes[i].domain : "ai.onnx", m->nodes[i].opset);
             line(user, text);
@@ -127,7 +150,7 @@ lw_status lw_network_describe(const char *path, const char *backend,
         line(user, text);
     }
     /* then the lines above say less than the model would */
-    lw_status status = trouble.status == LW_E_NOMEM ? lw_fail(err, LW_E_NOMEM, "%s", trouble.message) : LW_OK;
+    status = trouble.status == LW_E_NOMEM ? lw_fail(err, LW_E_NOMEM, "%s", trouble.message) : LW_OK;
     for (int v = 0; v < m->n_values; v++)
         lw_tensor_release(values[v]);
     free(values);

@@ -341,7 +341,12 @@ static void sweep(lw_model *m, int *readers)
 
 lw_status lw_network_fuse(lw_network *network, int *fused, lw_error *err)
 {
-    lw_model *m = network->model;
+    LW_TRY(lw_model_fuse(network->model, fused, err));
+    return lw_network_check(network, err);
+}
+
+lw_status lw_model_fuse(lw_model *m, int *fused, lw_error *err)
+{
     fuser f = {.m = m, .n = m->n_values, .err = err};
     size_t size = (size_t)m->n_values + (size_t)m->n_nodes + 1; /* and room for the zeros that are added */
     int count = 0;
@@ -388,7 +393,6 @@ lw_status lw_network_fuse(lw_network *network, int *fused, lw_error *err)
             for (int k = 0; k < m->nodes[i].n_in && !m->nodes[i].fused; k++)
                 if (m->nodes[i].in[k] >= 0)
                     m->values[m->nodes[i].in[k]].last_use = i;
-        status = lw_network_check(network, err);
     }
     free(f.maker);
     free(f.readers);

@@ -50,4 +50,8 @@ lw_status lw_network_check_input(const lw_network *network, int i, const lw_tens
 /* Lets go of the outputs, and of the inputs, that lw_network_compute() works on. */
 void lw_network_release_arrays(lw_network *network, bool inputs_too);
 
+/* What lw_network_fuse() does, but for the check of the new nodes' weights; also on a model with nodes that
+ * are not supported. */
+lw_status lw_model_fuse(lw_model *m, int *fused, lw_error *err);
+
 #endif

@@ -56,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *path = fuzz_file(data, size);
     lw_error err = {0};
     size_t letters = 0;
-    lw_status status = lw_network_describe(path, "scalar", count_line, &letters, &err);
+    lw_status status = lw_network_describe(path, "scalar", false, count_line, &letters, &err);
     FUZZ_ERROR(status, err);
     lw_network *network = NULL;
     err = (lw_error){0};

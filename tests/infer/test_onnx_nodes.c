@@ -17,10 +17,15 @@ static const char debian[] = "/usr/share/libonnx-testdata/data/node";
 static const char newer[] =
     LW_SOURCE_DIR "/build/venv/lib/python3*/site-packages/onnx/backend/test/data/node";
 
-/* Tests of a claimed operator in a form that is not claimed; the refusal must say so. */
+/* Tests (how their names begin) of a claimed operator in a form that is not claimed; the refusal must say so.
+ */
 static const struct {
     const char *test, *says;
 } not_claimed[] = {
+    {"test_einsum_", "an ellipsis is not supported"},
+    {"test_resize_", "mode cubic is not supported"},
+    {"test_resize_", "keep_aspect_ratio_policy is not supported"},
+    {"test_resize_", "antialias, tf_crop_and_resize or an unknown rounding is not supported"},
     {"test_maxpool_with_argmax_2d_precomputed_pads", "the indices output is not supported"},
     {"test_maxpool_with_argmax_2d_precomputed_strides", "the indices output is not supported"},
     {"test_batchnorm_example_training_mode", "for inference"},
@@ -98,7 +103,8 @@ static verdict run_one(const char *data, const char *name, const char *backend, 
     } else if (lw_network_run(n, in, got, NULL, NULL, &err) != LW_OK) {
         snprintf(why, size, "%s", err.message);
         for (size_t i = 0; i < sizeof not_claimed / sizeof *not_claimed; i++)
-            if (strcmp(not_claimed[i].test, name) == 0 && strstr(err.message, not_claimed[i].says))
+            if (strncmp(not_claimed[i].test, name, strlen(not_claimed[i].test)) == 0 &&
+                strstr(err.message, not_claimed[i].says))
                 v = NOT_CLAIMED;
         if (strstr(err.message, "float16") || strstr(err.message, "must be float32, not float64"))
             v = NOT_CLAIMED;
