@@ -41,8 +41,8 @@ explain() { # TARGET OPTIONS...
         tail -n 30 "build/fuzz/$target.log"
         return
     fi
-    timeout 100 "build/fuzz/tests/fuzz/fuzz-$target" "$@" "$input" >build/fuzz/again.log 2>&1
-    grep -vE '^INFO:|: Running|^Running:' build/fuzz/again.log | head -n 30
+    timeout 100 "build/fuzz/tests/fuzz/fuzz-$target" "$@" "$input" >"build/fuzz/$target-again.log" 2>&1
+    grep -vE '^INFO:|: Running|^Running:' "build/fuzz/$target-again.log" | head -n 30
     echo "--- the same in the run that found it:"
     grep -nE 'ERROR|runtime error|SUMMARY|    #[0-9] ' "build/fuzz/$target.log" | head -n 12
     echo "--- $input, as base64:"
