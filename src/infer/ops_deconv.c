@@ -3,6 +3,7 @@
 
 #include "common/fail.h"
 #include "infer/op.h"
+#include "infer/window.h"
 
 /* Input element i lies under kernel element q at output element i * stride + q * dilation - pad. Unused
  * dimensions come last and have size 1. */
@@ -12,30 +13,10 @@ typedef struct spread {
     int64_t in_count, out_count, kernel_count;
 } spread;
 
-static lw_status list_of(const lw_node *node, const char *name, int want, int64_t least, int64_t *out,
-                         bool *given, lw_error *err)
-{
-    int64_t n = 0;
-    const int64_t *list = lw_node_ints(node, name, &n);
-    if (given)
-        *given = list && n > 0;
-    if (!list || n == 0)
-        return LW_OK;
-    if (n != want)
-        return lw_fail(err, LW_E_INPUT, "%s has %lld numbers where %d belong", name, (long long)n, want);
-    for (int k = 0; k < want; k++) {
-        if (list[k] < least || list[k] > INT32_MAX)
-            return lw_fail(err, LW_E_INPUT, "%s holds %lld", name, (long long)list[k]);
-        out[k] = list[k];
-    }
-    return LW_OK;
-}
-
 static lw_status spread_of(spread *s, const lw_node *node, const lw_tensor *x, const lw_tensor *weight,
                            lw_error *err)
 {
     int64_t pads[6] = {0}, more[3] = {0}, shape[3] = {0}, kernel[3];
-    bool shaped;
     *s = (spread){.dims = x->rank - 2, .in_count = 1, .out_count = 1, .kernel_count = 1};
     for (int k = 0; k < 3; k++)
         s->in[k] = s->out[k] = s->kernel[k] = s->stride[k] = s->dilation[k] = 1;
@@ -43,12 +24,13 @@ static lw_status spread_of(spread *s, const lw_node *node, const lw_tensor *x, c
         s->in[k] = x->dim[2 + k];
         s->kernel[k] = kernel[k] = weight->dim[2 + k];
     }
-    LW_TRY(list_of(node, "kernel_shape", s->dims, 1, kernel, NULL, err));
-    LW_TRY(list_of(node, "strides", s->dims, 1, s->stride, NULL, err));
-    LW_TRY(list_of(node, "dilations", s->dims, 1, s->dilation, NULL, err));
-    LW_TRY(list_of(node, "pads", 2 * s->dims, 0, pads, NULL, err));
-    LW_TRY(list_of(node, "output_padding", s->dims, 0, more, NULL, err));
-    LW_TRY(list_of(node, "output_shape", s->dims, 1, shape, &shaped, err));
+    LW_TRY(lw_window_list(node, "kernel_shape", s->dims, 1, kernel, err));
+    LW_TRY(lw_window_list(node, "strides", s->dims, 1, s->stride, err));
+    LW_TRY(lw_window_list(node, "dilations", s->dims, 1, s->dilation, err));
+    LW_TRY(lw_window_list(node, "pads", 2 * s->dims, 0, pads, err));
+    LW_TRY(lw_window_list(node, "output_padding", s->dims, 0, more, err));
+    LW_TRY(lw_window_list(node, "output_shape", s->dims, 1, shape, err));
+    bool shaped = shape[0] > 0; /* what is given is at least 1 */
     const char *automatic = lw_node_string(node, "auto_pad", "NOTSET");
     bool upper = strcmp(automatic, "SAME_UPPER") == 0, lower = strcmp(automatic, "SAME_LOWER") == 0;
     if (!upper && !lower && strcmp(automatic, "VALID") != 0 && strcmp(automatic, "NOTSET") != 0)

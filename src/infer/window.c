@@ -8,7 +8,7 @@
 /* No window is that wide; below it nothing that is computed from the spans of two of them overflows. */
 #define LW_WINDOW_MOST (INT64_C(1) << 40)
 
-static lw_status list_of(const lw_node *node, const char *name, int want, int64_t least, int64_t *out,
+lw_status lw_window_list(const lw_node *node, const char *name, int want, int64_t least, int64_t *out,
                          lw_error *err)
 {
     int64_t n;
@@ -42,7 +42,7 @@ lw_status lw_window_of(lw_window *w, const lw_node *node, const lw_tensor *x, co
         w->kernel[k] = kernel ? kernel[k] : 0;
     }
     int64_t declared[3] = {w->kernel[0], w->kernel[1], w->kernel[2]};
-    LW_TRY(list_of(node, "kernel_shape", dims, 1, declared, err));
+    LW_TRY(lw_window_list(node, "kernel_shape", dims, 1, declared, err));
     for (int k = 0; k < dims; k++) {
         if (kernel && declared[k] != kernel[k])
             return lw_fail(err, LW_E_INPUT, "kernel_shape says %lld, the weight has %lld",
@@ -51,9 +51,9 @@ lw_status lw_window_of(lw_window *w, const lw_node *node, const lw_tensor *x, co
             return lw_fail(err, LW_E_INPUT, "the kernel has no elements");
         w->kernel[k] = declared[k];
     }
-    LW_TRY(list_of(node, "strides", dims, 1, w->stride, err));
-    LW_TRY(list_of(node, "dilations", dims, 1, w->dilation, err));
-    LW_TRY(list_of(node, "pads", 2 * dims, 0, pads, err));
+    LW_TRY(lw_window_list(node, "strides", dims, 1, w->stride, err));
+    LW_TRY(lw_window_list(node, "dilations", dims, 1, w->dilation, err));
+    LW_TRY(lw_window_list(node, "pads", 2 * dims, 0, pads, err));
     const char *automatic = lw_node_string(node, "auto_pad", "NOTSET");
     bool same_upper = strcmp(automatic, "SAME_UPPER") == 0, same_lower = strcmp(automatic, "SAME_LOWER") == 0;
     bool valid = strcmp(automatic, "VALID") == 0;

@@ -19,6 +19,10 @@ typedef struct lw_window {
 lw_status lw_window_of(lw_window *w, const lw_node *node, const lw_tensor *x, const int64_t *kernel,
                        lw_error *err);
 
+/* The node's attribute `name`, `want` numbers of at least `least`; *out stays as it is without it. */
+lw_status lw_window_list(const lw_node *node, const char *name, int want, int64_t least, int64_t *out,
+                         lw_error *err);
+
 /* What of the kernel at one output position lies inside the input: elements [first, last) along each
  * dimension, inside = their product; padded: the elements that lie inside the input and its declared padding.
  */
