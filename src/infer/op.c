@@ -132,3 +132,14 @@ lw_status lw_want(const lw_tensor *t, lw_dtype dtype, const char *what, lw_error
                        lw_dtype_name(t->dtype));
     return LW_OK;
 }
+
+lw_status lw_want_bias(const lw_tensor *bias, lw_dtype dtype, int64_t n, lw_error *err)
+{
+    if (!bias)
+        return LW_OK;
+    LW_TRY(lw_want(bias, dtype, "the bias", err));
+    if (bias->count != n)
+        return lw_fail(err, LW_E_INPUT, "the bias has %lld values where %lld belong", (long long)bias->count,
+                       (long long)n);
+    return LW_OK;
+}

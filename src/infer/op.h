@@ -71,6 +71,8 @@ lw_status lw_room(void *out, int64_t rows, int64_t columns, size_t element, lw_e
 
 /* LW_E_INPUT unless t is there and has this dtype. */
 lw_status lw_want(const lw_tensor *t, lw_dtype dtype, const char *what, lw_error *err);
+/* LW_E_INPUT unless the bias is left out (NULL) or has this dtype and n elements. */
+lw_status lw_want_bias(const lw_tensor *bias, lw_dtype dtype, int64_t n, lw_error *err);
 
 lw_status lw_tensor_read_pb(lw_tensor **out, const char *path, lw_error *err); /* an ONNX TensorProto file */
 

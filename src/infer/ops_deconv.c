@@ -129,11 +129,7 @@ static lw_status run_deconv(const lw_op_call *c, lw_error *err)
     if (__builtin_mul_overflow(weight->dim[1], groups, &outputs))
         return lw_fail(err, LW_E_RANGE, "%lld groups of %lld channels", (long long)groups,
                        (long long)weight->dim[1]);
-    if (bias)
-        LW_TRY(lw_want(bias, LW_F32, "the bias", err));
-    if (bias && bias->count != outputs)
-        return lw_fail(err, LW_E_INPUT, "the bias has %lld values where %lld belong", (long long)bias->count,
-                       (long long)outputs);
+    LW_TRY(lw_want_bias(bias, LW_F32, outputs, err));
     dim[0] = x->dim[0];
     dim[1] = outputs;
     memcpy(dim + 2, s.out, (size_t)s.dims * sizeof *dim);

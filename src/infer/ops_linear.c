@@ -149,11 +149,7 @@ static lw_status run_conv(const lw_op_call *c, lw_error *err)
         return lw_fail(err, LW_E_INPUT,
                        "%lld input channels in %lld groups and a weight of %lld x %lld channels do not agree",
                        (long long)channels, (long long)groups, (long long)outputs, (long long)weight->dim[1]);
-    if (bias)
-        LW_TRY(lw_want(bias, LW_F32, "the bias", err));
-    if (bias && bias->count != outputs)
-        return lw_fail(err, LW_E_INPUT, "the bias has %lld values where %lld belong", (long long)bias->count,
-                       (long long)outputs);
+    LW_TRY(lw_want_bias(bias, LW_F32, outputs, err));
     dim[0] = x->dim[0];
     dim[1] = outputs;
     memcpy(dim + 2, w.out, (size_t)w.dims * sizeof *dim);

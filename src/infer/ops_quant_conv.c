@@ -143,11 +143,7 @@ static lw_status run_qlinear_conv(const lw_op_call *c, lw_error *err)
     LW_TRY(lw_quant_scale(lw_in(c, 6), "the output's scale", &y_scale, err));
     LW_TRY(lw_want_8_bits(y_zero, "the output's zero point", err));
     LW_TRY(lw_quant_zero(y_zero, y_zero->dtype, "the output's zero point", &result.zero, err));
-    if (bias)
-        LW_TRY(lw_want(bias, LW_I32, "the bias", err));
-    if (bias && bias->count != v.outputs)
-        return lw_fail(err, LW_E_INPUT, "the bias has %lld values where %lld belong", (long long)bias->count,
-                       (long long)v.outputs);
+    LW_TRY(lw_want_bias(bias, LW_I32, v.outputs, err));
     result.bias = bias ? bias->data : NULL;
     LW_TRY(lw_quant_zeros(lw_in(c, 5), w->dtype, v.outputs, "the weight's zero point", &w_zero, &one, err));
     LW_TRY_END(check_convolution(&v, x->dtype, x_zero, w, w_zero, one, bias, err));

@@ -146,11 +146,7 @@ static lw_status product_to_float(const lw_op_call *c, const operands *o, float 
     if (b_scale->count != 1 && b_scale->count != p.n)
         return lw_fail(err, LW_E_INPUT, "B's scale has %lld values where 1 or %lld belong",
                        (long long)b_scale->count, (long long)p.n);
-    if (bias)
-        LW_TRY(lw_want(bias, LW_F32, "the bias", err));
-    if (bias && bias->count != p.n)
-        return lw_fail(err, LW_E_INPUT, "the bias has %lld values where %lld belong", (long long)bias->count,
-                       (long long)p.n);
+    LW_TRY(lw_want_bias(bias, LW_F32, p.n, err));
     float *m = malloc((size_t)b_scale->count * sizeof *m);
     if (!m)
         return lw_fail_memory(err, (size_t)b_scale->count * sizeof *m);
