@@ -34,6 +34,9 @@ static lw_status fill(lw_network *n, int i, int64_t rows, lw_error *err)
     if (in.dtype == LW_F32)
         for (int64_t k = 0; k < count / 4; k++)
             ((float *)(void *)data)[k] = (float)(rand() % 2000) * 0.001f - 1;
+    if (in.dtype == LW_I64) /* tokens and masks */
+        for (int64_t k = 0; k < count / 8; k++)
+            ((int64_t *)(void *)data)[k] = rand() >> 8 & 1;
     in.data = data;
     if (status == LW_OK)
         status = lw_network_set_input(n, i, &in, err);

@@ -156,6 +156,7 @@ static lw_status run_attention(const lw_op_call *c, lw_error *err)
                        .b = w->data,
                        .b_row = wide,
                        .b_column = 1,
+                       .keep_b = lw_call_keep(c, 1, 0, 1),
                        .c = qkv,
                        .ldc = wide,
                        .alpha = 1,

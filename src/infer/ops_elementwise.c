@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cpu.h"
 #include "common/fail.h"
 #include "common/real.h"
+#include "infer/elements.h"
 #include "infer/op.h"
 
 /* ---- two inputs, broadcast ------------------------------------------------------------------------ */
@@ -421,6 +423,7 @@ typedef float (*real_function)(float x, float p, float q);
 typedef struct map_job {
     real_function f;
     float p, q;
+    lw_elements_function all; /* not NULL: takes the place of f */
     const float *from;
     float *to;
     int64_t count;
@@ -432,19 +435,57 @@ static lw_status map_task(void *arg, int64_t task, int worker, lw_error *err)
     const map_job *job = arg;
     int64_t first = task * ELEMENTS_A_TASK, end = first + ELEMENTS_A_TASK;
     end = end < job->count ? end : job->count;
-    for (int64_t i = first; i < end; i++)
-        job->to[i] = job->f(job->from[i], job->p, job->q);
+    if (job->all)
+        job->all(end - first, job->from + first, job->to + first);
+    else
+        for (int64_t i = first; i < end; i++)
+            job->to[i] = job->f(job->from[i], job->p, job->q);
     return LW_OK;
 }
 
-static lw_status map(const lw_op_call *c, real_function f, float p, float q, lw_error *err)
+static lw_status map_job_of(const lw_op_call *c, map_job job, lw_error *err)
 {
     const lw_tensor *x = lw_in(c, 0);
     LW_TRY(lw_want(x, LW_F32, "the input", err));
     LW_TRY(lw_tensor_new(&c->out[0], LW_F32, x->rank, x->dim, err));
-    map_job job = {f, p, q, x->data, c->out[0]->data, x->count};
+    job.from = x->data;
+    job.to = c->out[0]->data;
+    job.count = x->count;
     int64_t tasks = (x->count + ELEMENTS_A_TASK - 1) / ELEMENTS_A_TASK;
     return lw_pool_for(tasks > 1 ? c->pool : NULL, tasks, map_task, &job, err);
+}
+
+static lw_status map(const lw_op_call *c, real_function f, float p, float q, lw_error *err)
+{
+    return map_job_of(c, (map_job){.f = f, .p = p, .q = q}, err);
+}
+
+static lw_status choose_elements(const lw_elements **out, lw_error *err)
+{
+    unsigned usable;
+    LW_TRY(lw_isa_usable(&usable, err));
+    *out = &lw_elements_plain;
+#if defined(__x86_64__)
+    if (usable >> LW_ISA_AVX2 & 1)
+        *out = &lw_elements_avx2;
+    if (usable >> LW_ISA_AVX512BW & 1)
+        *out = &lw_elements_avx512bw;
+#endif
+    return LW_OK;
+}
+
+static lw_status run_erf(const lw_op_call *c, lw_error *err)
+{
+    const lw_elements *e;
+    LW_TRY(choose_elements(&e, err));
+    return map_job_of(c, (map_job){.all = e->erf}, err);
+}
+
+static lw_status run_exactgelu(const lw_op_call *c, lw_error *err)
+{
+    const lw_elements *e;
+    LW_TRY(choose_elements(&e, err));
+    return map_job_of(c, (map_job){.all = e->gelu}, err);
 }
 
 #define REAL(name, expression)                                                                               \
@@ -460,7 +501,6 @@ static lw_status map(const lw_op_call *c, real_function f, float p, float q, lw_
 REAL(sqrt, sqrtf(x))
 REAL(exp, expf(x))
 REAL(log, logf(x))
-REAL(erf, lw_erf(x))
 REAL(tanh, lw_tanh(x))
 REAL(sin, sinf(x))
 REAL(cos, cosf(x))
@@ -473,7 +513,6 @@ REAL(softplus, x > 0 ? x + lw_log1p(expf(-x)) : lw_log1p(expf(x)))
 REAL(softsign, x / (1 + fabsf(x)))
 REAL(hardswish, x *fminf(1, fmaxf(0, x / 6 + 0.5f)))
 REAL(fastgelu, 0.5f * x * (1 + lw_tanh(0.7978845608028654f * (x + 0.044715f * x * x * x))))
-REAL(exactgelu, 0.5f * x * (1 + lw_erf(x * 0.7071067811865476f)))
 
 static float leaky_of(float x, float alpha, float q)
 {
@@ -526,7 +565,8 @@ static lw_status run_gelu(const lw_op_call *c, lw_error *err)
 }
 
 /* com.microsoft: the function of input + bias. */
-static lw_status with_bias(const lw_op_call *c, real_function f, lw_error *err)
+static lw_status with_bias(const lw_op_call *c, lw_status (*run)(const lw_op_call *, lw_error *),
+                           lw_error *err)
 {
     lw_tensor *sum = NULL;
     if (lw_in(c, 1))
@@ -535,19 +575,19 @@ static lw_status with_bias(const lw_op_call *c, real_function f, lw_error *err)
     lw_op_call inner = *c;
     inner.in = in;
     inner.n_in = 1;
-    lw_status status = map(&inner, f, 0, 0, err);
+    lw_status status = run(&inner, err);
     lw_tensor_release(sum);
     return status;
 }
 
 static lw_status run_fast_gelu_bias(const lw_op_call *c, lw_error *err)
 {
-    return with_bias(c, fastgelu_of, err);
+    return with_bias(c, run_fastgelu, err);
 }
 
 static lw_status run_bias_gelu(const lw_op_call *c, lw_error *err)
 {
-    return with_bias(c, exactgelu_of, err);
+    return with_bias(c, run_exactgelu, err);
 }
 
 /* Relu, Abs, Neg, Sign keep the type of their input. */

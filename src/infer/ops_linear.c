@@ -72,6 +72,8 @@ static lw_status matmul(const lw_op_call *c, const lw_tensor *a, bool transpose_
                             .ldc = p.n,
                             .alpha = alpha},
                       .pool = p.batches == 1 ? c->pool : NULL};
+    if (p.batches == 1)
+        job.g.keep_b = lw_call_keep(c, 1, 0, 1);
     /* small products are not worth a dispatch */
     bool small = p.batches == 1 || p.batches * p.m * p.n * p.k < 1 << 16;
     return lw_pool_for(small ? NULL : c->pool, p.batches, matmul_task, &job, err);

@@ -169,19 +169,59 @@ static lw_status run_unsqueeze(const lw_op_call *c, lw_error *err)
     return lw_tensor_view(&c->out[0], x, x->rank + n, dim, err);
 }
 
-/* Copies elements: out index o takes from offset + sum index[k] * stride[k] (elements of x). */
-static void gather_strided(const lw_tensor *x, const int64_t *stride, int64_t offset, lw_tensor *y)
+#define COPY_RUN(type)                                                                                       \
+    for (int64_t i = 0; i < n; i++)                                                                          \
+        ((type *)(void *)to)[i] = ((const type *)(const void *)from)[i * stride];                            \
+    break;
+
+/* n elements that lie `stride` apart. */
+static void copy_run(int64_t n, int64_t size, const char *from, int64_t stride, char *to)
 {
-    int64_t index[LW_MAX_RANK] = {0}, size = lw_dtype_size(x->dtype), at = offset;
+    if (stride == 1) {
+        memcpy(to, from, (size_t)(n * size));
+        return;
+    }
+    switch (size) {
+    case 1:
+        COPY_RUN(uint8_t)
+    case 2:
+        COPY_RUN(uint16_t)
+    case 4:
+        COPY_RUN(uint32_t)
+    default:
+        COPY_RUN(uint64_t)
+    }
+}
+
+/* Copies elements: out index o takes from offset + sum index[k] * stride[k] (elements of x). */
+static void gather_strided(const lw_tensor *x, const int64_t *stride_of, int64_t offset, lw_tensor *y)
+{
+    int64_t index[LW_MAX_RANK] = {0}, dim[LW_MAX_RANK], stride[LW_MAX_RANK], at = offset;
+    int64_t size = lw_dtype_size(x->dtype);
+    int rank = 0;
+    /* dimensions that are stepped through as through one become one */
+    for (int k = 0; k < y->rank; k++) {
+        if (y->dim[k] == 1)
+            continue;
+        bool joins = rank > 0 && stride[rank - 1] == stride_of[k] * y->dim[k];
+        rank += !joins;
+        dim[rank - 1] = joins ? dim[rank - 1] * y->dim[k] : y->dim[k];
+        stride[rank - 1] = stride_of[k];
+    }
+    if (rank == 0) {
+        dim[0] = stride[0] = 1;
+        rank = 1;
+    }
+    int64_t run = dim[--rank], apart = stride[rank];
     const char *from = x->data;
     char *to = y->data;
-    for (int64_t i = 0; i < y->count; i++) {
-        memcpy(to + i * size, from + at * size, (size_t)size);
-        for (int k = y->rank - 1; k >= 0; k--) {
+    for (int64_t i = 0; i < y->count; i += run) {
+        copy_run(run, size, from + at * size, apart, to + i * size);
+        for (int k = rank - 1; k >= 0; k--) {
             at += stride[k];
-            if (++index[k] < y->dim[k])
+            if (++index[k] < dim[k])
                 break;
-            at -= stride[k] * y->dim[k];
+            at -= stride[k] * dim[k];
             index[k] = 0;
         }
     }

@@ -4,6 +4,7 @@
 #define LW_PRODUCT_H
 
 #include "common/pool.h"
+#include "infer/infer_backend.h"
 #include "infer/tensor.h"
 
 typedef struct lw_product {
@@ -31,6 +32,7 @@ typedef struct lw_float_gemm {
     int64_t ldc;
     float alpha;
     bool accumulate;
+    lw_kept *keep_b; /* not NULL: b is the same at every call with this */
 } lw_float_gemm;
 lw_status lw_float_product(lw_pool *pool, const lw_float_gemm *g, lw_error *err);
 

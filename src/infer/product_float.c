@@ -24,11 +24,19 @@ static lw_status choose_kernels(const lw_float_kernels **out, lw_error *err)
     return LW_OK;
 }
 
+/* All of B in panels, as a node keeps it. */
+typedef struct kept_panels {
+    const lw_float_kernels *kernels;
+    int64_t n, k;
+    float panel[];
+} kept_panels;
+
 typedef struct float_job {
     const lw_float_gemm *g;
     const lw_float_kernels *kernels;
-    float *a;      /* tiles, each k x its rows */
-    float **panel; /* of each worker */
+    float *a;          /* tiles, each k x its rows */
+    kept_panels *kept; /* NULL: each task packs its own panel, */
+    float **panel;     /* of each worker */
 } float_job;
 
 /* alpha goes into A where rows of B are contiguous, and to the sum where they are not. */
@@ -67,6 +75,48 @@ static void pack_panel(const lw_float_gemm *g, int64_t first, int64_t columns, i
             panel[k * wide + j] = g->b[k * g->b_row + (first + j) * g->b_column];
 }
 
+static lw_status keep_task(void *arg, int64_t task, int worker, lw_error *err)
+{
+    (void)worker, (void)err;
+    const float_job *job = arg;
+    const lw_float_gemm *g = job->g;
+    int wide = job->kernels->columns;
+    int64_t first = task * wide;
+    pack_panel(g, first, g->n - first < wide ? g->n - first : wide, wide, job->kept->panel + first * g->k);
+    return LW_OK;
+}
+
+static void release_panels(void *data)
+{
+    free(data);
+}
+
+/* Takes B from the node's slot, where it is packed at the first call. */
+static void use_kept_b(lw_pool *pool, float_job *job)
+{
+    const lw_float_gemm *g = job->g;
+    lw_kept *keep = g->keep_b;
+    if (keep && keep->release == release_panels) {
+        kept_panels *b = keep->data;
+        job->kept = b->kernels == job->kernels && b->n == g->n && b->k == g->k ? b : NULL;
+        return;
+    }
+    if (!keep || keep->data) /* the latter: another backend's */
+        return;
+    int wide = job->kernels->columns;
+    int64_t panels = (g->n + wide - 1) / wide;
+    job->kept = malloc(sizeof *job->kept + (size_t)(panels * wide * g->k) * sizeof(float));
+    if (!job->kept)
+        return;
+    job->kept->kernels = job->kernels;
+    job->kept->n = g->n;
+    job->kept->k = g->k;
+    *keep = (lw_kept){job->kept, release_panels};
+    lw_pool_for(pool, panels, keep_task, job, NULL); /* its tasks cannot fail */
+}
+
+/* A tile's results go to c at once where they are whole vectors and nothing is left to do; then the depth may
+ * be cut into blocks that stay in the first-level cache. */
 static lw_status panel_task(void *arg, int64_t task, int worker, lw_error *err)
 {
     (void)err;
@@ -75,23 +125,36 @@ static lw_status panel_task(void *arg, int64_t task, int worker, lw_error *err)
     int wide = job->kernels->columns;
     int64_t first = task * wide, columns = g->n - first < wide ? g->n - first : wide;
     float sum[LW_FLOAT_TILE_ROWS * LW_FLOAT_TILE_COLUMNS];
-    bool onto_c = scales_a(g) && g->accumulate;
-    pack_panel(g, first, columns, wide, job->panel[worker]);
-    for (int64_t top = 0; top < g->m; top += LW_FLOAT_TILE_ROWS) {
-        int64_t rows = g->m - top < LW_FLOAT_TILE_ROWS ? g->m - top : LW_FLOAT_TILE_ROWS;
-        float *c = g->c + top * g->ldc + first;
-        memset(sum, 0, sizeof sum);
-        for (int64_t i = 0; onto_c && i < rows; i++)
-            memcpy(sum + i * wide, c + i * g->ldc, (size_t)columns * sizeof *c);
-        job->kernels->multiply((int)rows, g->k, job->a + top * g->k, job->panel[worker], sum);
-        for (int64_t i = 0; i < rows; i++)
-            if (scales_a(g))
-                memcpy(c + i * g->ldc, sum + i * wide, (size_t)columns * sizeof *c);
-            else
-                for (int64_t j = 0; j < columns; j++)
-                    c[i * g->ldc + j] =
-                        g->alpha * sum[i * wide + j] + (g->accumulate ? c[i * g->ldc + j] : 0);
-    }
+    const float *panel = job->kept ? job->kept->panel + first * g->k : job->panel[worker];
+    bool simple = scales_a(g) || (g->alpha == 1 && !g->accumulate);
+    bool onto_c = scales_a(g) && g->accumulate, direct = simple && columns == wide;
+    int64_t depth = direct ? LW_FLOAT_DEPTH : g->k, k = 0;
+    if (!job->kept)
+        pack_panel(g, first, columns, wide, job->panel[worker]);
+    do {
+        int64_t here = g->k - k < depth ? g->k - k : depth;
+        for (int64_t top = 0; top < g->m; top += LW_FLOAT_TILE_ROWS) {
+            int64_t rows = g->m - top < LW_FLOAT_TILE_ROWS ? g->m - top : LW_FLOAT_TILE_ROWS;
+            float *c = g->c + top * g->ldc + first;
+            const float *a = job->a + top * g->k + k * rows;
+            if (direct) {
+                job->kernels->multiply((int)rows, here, a, panel + k * wide, onto_c || k > 0, c, g->ldc);
+                continue;
+            }
+            memset(sum, 0, sizeof sum);
+            for (int64_t i = 0; onto_c && i < rows; i++)
+                memcpy(sum + i * wide, c + i * g->ldc, (size_t)columns * sizeof *c);
+            job->kernels->multiply((int)rows, here, a, panel, true, sum, wide);
+            for (int64_t i = 0; i < rows; i++)
+                if (simple)
+                    memcpy(c + i * g->ldc, sum + i * wide, (size_t)columns * sizeof *c);
+                else
+                    for (int64_t j = 0; j < columns; j++)
+                        c[i * g->ldc + j] =
+                            g->alpha * sum[i * wide + j] + (g->accumulate ? c[i * g->ldc + j] : 0);
+        }
+        k += here;
+    } while (k < g->k);
     return LW_OK;
 }
 
@@ -128,8 +191,10 @@ lw_status lw_float_product(lw_pool *pool, const lw_float_gemm *g, lw_error *err)
     /* small products are not worth a dispatch */
     if (g->m * g->n * g->k < 1 << 16 || panels == 1)
         pool = NULL;
+    use_kept_b(pool, &job);
     int workers = lw_pool_threads(pool);
-    size_t panel = (size_t)g->k * (size_t)wide + 16, tile = (size_t)(g->m * g->k) + 16; /* 64 bytes apart */
+    size_t panel = job.kept ? 0 : (size_t)g->k * (size_t)wide + 16,
+           tile = (size_t)(g->m * g->k) + 16; /* 64 bytes apart */
     float *memory = malloc((tile + panel * (size_t)workers) * sizeof *memory);
     job.a = memory;
     job.panel = malloc((size_t)workers * sizeof *job.panel);
