@@ -23,8 +23,11 @@ enum {
     DP4A_SS,
     DP4A_UU,
     DP4A_US,
+    DP4A_SU,
     DP2A_SS,
     DP2A_UU,
+    DP2A_SU,
+    DP2A_US,
     LOP3,
     PRMT,
     SHF,
@@ -137,6 +140,7 @@ OPERATION(IMAD, x *a + y)
 OPERATION(DP4A_SS, __dp4a((int)y, (int)a, (int)x))
 OPERATION(DP4A_UU, __dp4a(y, a, x))
 OPERATION(DP4A_US, lw_dp4a_us(y, a, (int)x))
+OPERATION(DP4A_SU, lw_dp4a_us(a, y, (int)x))
 OPERATION(DP2A_SS, __dp2a_lo((int)y, (int)a, (int)x))
 OPERATION(DP2A_UU, __dp2a_hi(y, a, x))
 OPERATION(LOP3, (x & y) ^ a)
@@ -161,6 +165,23 @@ OPERATION(HMNMX2, x)
 OPERATION(VHMNMX, x)
 OPERATION(REDUX, x)
 #endif
+
+/* the intrinsics have no mixed forms */
+template <>
+__device__ __forceinline__ uint32_t op<DP2A_SU>(uint32_t x, uint32_t y, uint32_t a, uint32_t b, int step,
+                                                uint32_t &count)
+{
+    asm("dp2a.lo.s32.u32 %0, %1, %2, %0;" : "+r"(x) : "r"(y), "r"(a));
+    return x;
+}
+
+template <>
+__device__ __forceinline__ uint32_t op<DP2A_US>(uint32_t x, uint32_t y, uint32_t a, uint32_t b, int step,
+                                                uint32_t &count)
+{
+    asm("dp2a.hi.u32.s32 %0, %1, %2, %0;" : "+r"(x) : "r"(y), "r"(a));
+    return x;
+}
 
 template <>
 __device__ __forceinline__ uint32_t op<EX2>(uint32_t x, uint32_t y, uint32_t a, uint32_t b, int step,
@@ -407,8 +428,11 @@ extern const lab_ceiling lab_ceilings_table[] = {
     ONE("IDP.4A", DP4A_SS, "IDP.4A", 0),
     ONE("IDP.4A u8", DP4A_UU, "IDP.4A", 0),
     ONE("IDP.4A u8 s8", DP4A_US, "IDP.4A", 0),
+    ONE("IDP.4A s8 u8", DP4A_SU, "IDP.4A", 0),
     ONE("IDP.2A", DP2A_SS, "IDP.2A", 0),
     ONE("IDP.2A u16 u8", DP2A_UU, "IDP.2A", 0),
+    ONE("IDP.2A s16 u8", DP2A_SU, "IDP.2A", 0),
+    ONE("IDP.2A u16 s8", DP2A_US, "IDP.2A", 0),
     ONE("IMAD", IMAD, "IMAD", 0),
     ONE("IADD", IADD, NULL, 0), /* the compiler spreads it over IADD3 and IMAD.IADD */
     ONE("IADD3", IADD3, "IADD3", 0),
@@ -457,6 +481,8 @@ extern const lab_ceiling lab_ceilings_table[] = {
     PAIR("LOP3 + FFMA", LOP3, FFMA, "LOP3"),
     PAIR("IMAD + FFMA", IMAD, FFMA, "IMAD"),
     PAIR("IDP.4A + LOP3", DP4A_SS, LOP3, "IDP.4A"),
+    /* what the rows with predicates issue, without predicates */
+    PAIR("VIMNMX + FADD", DPX(MAX2, S16X2, 0, 1), FADD, "VIMNMX"),
     PAIR("VIADDMNMX + SHFL", DPX(ADDMAX, S32, 0, 0), SHFL, "VIADDMNMX"),
     PAIR("VIADDMNMX + MUFU.EX2", DPX(ADDMAX, S32, 0, 0), EX2, "VIADDMNMX"),
 };
@@ -624,6 +650,14 @@ static uint32_t one_lane(int id, uint32_t x, uint32_t y, uint32_t a, uint32_t b,
         return (uint32_t)lw_dp4a_uu_portable(y, a, (int32_t)x);
     case DP4A_US:
         return (uint32_t)lw_dp4a_us_portable(y, a, (int32_t)x);
+    case DP4A_SU:
+        return (uint32_t)lw_dp4a_us_portable(a, y, (int32_t)x);
+    case DP2A_SU:
+        return x + (uint32_t)((int16_t)y * (int32_t)(a & 0xff)) +
+               (uint32_t)((int16_t)(y >> 16) * (int32_t)(a >> 8 & 0xff));
+    case DP2A_US:
+        return x + (uint32_t)((int32_t)(y & 0xffff) * (int8_t)(a >> 16)) +
+               (uint32_t)((int32_t)(y >> 16) * (int8_t)(a >> 24));
     case DP2A_SS:
         return (uint32_t)lw_dp2a_lo_ss_portable(y, a, (int32_t)x);
     case DP2A_UU:

@@ -78,6 +78,67 @@ template <int HOW> static __global__ void dots_waiting(lab_args p)
     ((int *)p.out)[blockIdx.x * blockDim.x + threadIdx.x] = sum;
 }
 
+enum { ROWS = 32, SEPARATE = DP4A + 1, BYTES };
+
+/* Byte I and copies of its sign, by one instruction; the compiler makes two of some bytes. It does not see
+ * that this is part of a dot product either. */
+template <int I> static __device__ __forceinline__ int byte_signed(uint32_t word)
+{
+    int r;
+    asm("prmt.b32 %0, %1, 0, %2;" : "=r"(r) : "r"(word), "n"(0x8880 + 0x1111 * I));
+    return r;
+}
+
+static __device__ __forceinline__ int dot_separate(uint32_t a, uint32_t b, int sum)
+{
+    sum += byte_signed<0>(a) * byte_signed<0>(b);
+    sum += byte_signed<1>(a) * byte_signed<1>(b);
+    sum += byte_signed<2>(a) * byte_signed<2>(b);
+    return sum + byte_signed<3>(a) * byte_signed<3>(b);
+}
+
+/* One word at a time from shared memory, where each word says in which of ROWS rows the chain's next one is,
+ * so that a chain waits for every load. A thread reads its own column: no bank conflict. Eight words a round,
+ * whatever the number of chains. BYTES loads each byte by itself, sign and all, as a loop over int8_t does.
+ */
+template <int HOW, int CHAINS> static __global__ void __launch_bounds__(256) dots_chained(lab_args p)
+{
+    __shared__ uint32_t words[ROWS * 256];
+    const uint32_t *in = (const uint32_t *)p.in + threadIdx.x;
+    for (int k = 0; k < ROWS; k++)
+        words[k * 256 + threadIdx.x] = in[k * 256];
+    const uint32_t weight = in[ROWS * 256], column = threadIdx.x * 4;
+    uint32_t at[CHAINS];
+    int sum[CHAINS] = {};
+    for (int k = 0; k < CHAINS; k++)
+        at[k] = (uint32_t)k * 1024 | column;
+#pragma unroll 1
+    for (uint32_t r = 0; r < p.rounds; r++)
+#pragma unroll
+        for (int step = 0; step < 8 / CHAINS; step++)
+#pragma unroll
+            for (int k = 0; k < CHAINS; k++) {
+                const char *here = (const char *)words + at[k];
+                if (HOW == BYTES) {
+                    int byte[4];
+                    for (int i = 0; i < 4; i++) {
+                        byte[i] = *(const volatile int8_t *)(here + i);
+                        asm("" : "+r"(byte[i])); /* else the compiler makes a word of them, for IDP.4A */
+                        sum[k] += byte[i] * (int)(int8_t)(weight >> (8 * i));
+                    }
+                    at[k] = (uint32_t)(byte[1] & 0x7c) << 8 | column;
+                } else {
+                    uint32_t word = *(const uint32_t *)here;
+                    sum[k] =
+                        HOW == SEPARATE ? dot_separate(word, weight, sum[k]) : dot<HOW>(word, weight, sum[k]);
+                    at[k] = (word & 0x7c00) | column;
+                }
+            }
+    for (int k = 1; k < CHAINS; k++)
+        sum[0] += sum[k];
+    ((int *)p.out)[blockIdx.x * blockDim.x + threadIdx.x] = sum[0];
+}
+
 static void dots_reference(const lab_args *args, const lab_variant *v, uint32_t *out)
 {
     (void)v;
@@ -102,6 +163,42 @@ static void dots_waiting_reference(const lab_args *args, const lab_variant *v, u
             at = in[at] >> 12;
         }
 }
+
+static void dots_chained_reference(const lab_args *args, const lab_variant *v, uint32_t *out)
+{
+    const uint32_t *in = (const uint32_t *)args->in;
+    for (uint32_t i = 0; i < 256; i++)
+        for (uint32_t k = 0; k < v->a; k++)
+            for (uint32_t r = 0, row = k; r < args->rounds * 8 / v->a; r++) {
+                uint32_t word = in[row * 256 + i];
+                out[i] = (uint32_t)lw_dp4a_ss_portable(word, in[ROWS * 256 + i], (int)out[i]);
+                row = word >> 10 & (ROWS - 1);
+            }
+}
+
+#define CHAINED(name, how, chains, opcode)                                                                   \
+    {                                                                                                        \
+        name, (const void *)dots_chained<how, chains>, 256, opcode, 0, false, chains                         \
+    }
+static const lab_variant chained1_variants[] = {
+    CHAINED("bytes loaded one by one", BYTES, 1, "LDS"),
+    CHAINED("bytes taken apart", SEPARATE, 1, "LDS"),
+    CHAINED("dp4a", DP4A, 1, "IDP.4A"),
+};
+static const lab_variant chained2_variants[] = {
+    CHAINED("bytes taken apart", SEPARATE, 2, "LDS"),
+    CHAINED("dp4a", DP4A, 2, "IDP.4A"),
+};
+static const lab_variant chained4_variants[] = {
+    CHAINED("bytes taken apart", SEPARATE, 4, "LDS"),
+    CHAINED("dp4a", DP4A, 4, "IDP.4A"),
+};
+static const lab_variant chained8_variants[] = {
+    CHAINED("bytes loaded one by one", BYTES, 8, "LDS"),
+    CHAINED("bytes taken apart", SEPARATE, 8, "LDS"),
+    CHAINED("plain C", PLAIN, 8, "LDS"),
+    CHAINED("dp4a", DP4A, 8, "IDP.4A"),
+};
 
 static const lab_variant dots_variants[] = {
     {"plain C, 1 chain", (const void *)dots<PLAIN, 1>, 256},
@@ -403,7 +500,19 @@ static const lab_variant divisions_variants[] = {
 /* --- wide numbers
  * ------------------------------------------------------------------------------------------------------- */
 
-enum { UPPER_INTRINSIC, UPPER_PLAIN, UPPER64_INTRINSIC, UPPER64_PIECES };
+enum {
+    UPPER_INTRINSIC,
+    UPPER_PLAIN,
+    UPPER_SIGNED_INTRINSIC,
+    UPPER_SIGNED_PLAIN,
+    UPPER64_INTRINSIC,
+    UPPER64_PIECES,
+    UPPER64_SIGNED_INTRINSIC,
+    UPPER64_SIGNED_128,
+    UPPER64_SIGNED_CORRECTED
+};
+__extension__ typedef __int128 wide;
+
 template <int HOW> static __global__ void upper_halves(lab_args p)
 {
     const uint32_t *in = (const uint32_t *)p.in + threadIdx.x;
@@ -416,8 +525,18 @@ template <int HOW> static __global__ void upper_halves(lab_args p)
                 x = x * 5 + __umulhi((uint32_t)x, (uint32_t)y);
             else if (HOW == UPPER_PLAIN)
                 x = x * 5 + ((uint64_t)(uint32_t)x * (uint32_t)y >> 32);
+            else if (HOW == UPPER_SIGNED_INTRINSIC)
+                x = x * 5 + (uint64_t)__mulhi((int)x, (int)y);
+            else if (HOW == UPPER_SIGNED_PLAIN)
+                x = x * 5 + (uint64_t)((int64_t)(int32_t)x * (int32_t)y >> 32);
             else if (HOW == UPPER64_INTRINSIC)
                 x = x * 5 + __umul64hi(x, y);
+            else if (HOW == UPPER64_SIGNED_INTRINSIC)
+                x = x * 5 + (uint64_t)__mul64hi((long long)x, (long long)y);
+            else if (HOW == UPPER64_SIGNED_128)
+                x = x * 5 + (uint64_t)((wide)(int64_t)x * (int64_t)y >> 64);
+            else if (HOW == UPPER64_SIGNED_CORRECTED) /* a negative factor counts as 2^64 more */
+                x = x * 5 + __umul64hi(x, y) - ((int64_t)x < 0 ? y : 0) - ((int64_t)y < 0 ? x : 0);
             else {
                 uint64_t a = x >> 32, b = (uint32_t)x, c = y >> 32, d = (uint32_t)y;
                 uint64_t low = b * d, middle = a * d + (low >> 32), other = b * c + (uint32_t)middle;
@@ -435,8 +554,14 @@ static void upper_halves_reference(const lab_args *args, const lab_variant *v, u
         for (uint32_t r = 0; r < args->rounds * 4; r++) {
             uint64_t upper;
             if (v->a == 32)
-                upper = (uint64_t)(uint32_t)x * (uint32_t)y >> 32;
-            else {
+                upper = v->b ? (uint64_t)((int64_t)(int32_t)x * (int32_t)y >> 32)
+                             : (uint64_t)(uint32_t)x * (uint32_t)y >> 32;
+            else if (v->b) { /* four products, the upper halves of the factors signed */
+                int64_t a = (int64_t)x >> 32, c = (int64_t)y >> 32, b = (uint32_t)x, d = (uint32_t)y;
+                int64_t middle = a * d + (int64_t)((uint64_t)b * (uint64_t)d >> 32);
+                int64_t other = b * c + (int64_t)(uint32_t)middle;
+                upper = (uint64_t)(a * c + (middle >> 32) + (other >> 32));
+            } else {
                 uint64_t a = x >> 32, b = (uint32_t)x, c = y >> 32, d = (uint32_t)y;
                 uint64_t low = b * d, middle = a * d + (low >> 32), other = b * c + (uint32_t)middle;
                 upper = a * c + (middle >> 32) + (other >> 32);
@@ -450,6 +575,17 @@ static void upper_halves_reference(const lab_args *args, const lab_variant *v, u
 static const lab_variant upper_variants[] = {
     {"64-bit product, shifted", (const void *)upper_halves<UPPER_PLAIN>, 256, NULL, 0, false, 32},
     {"__umulhi", (const void *)upper_halves<UPPER_INTRINSIC>, 256, "IMAD.HI", 0, false, 32},
+};
+static const lab_variant upper_signed_variants[] = {
+    {"64-bit product, shifted", (const void *)upper_halves<UPPER_SIGNED_PLAIN>, 256, NULL, 0, false, 32, 1},
+    {"__mulhi", (const void *)upper_halves<UPPER_SIGNED_INTRINSIC>, 256, "IMAD.HI", 0, false, 32, 1},
+};
+static const lab_variant upper64_signed_variants[] = {
+    {"__umul64hi, corrected", (const void *)upper_halves<UPPER64_SIGNED_CORRECTED>, 256, "IMAD.WIDE", 0,
+     false, 64, 1},
+    {"128-bit product, shifted", (const void *)upper_halves<UPPER64_SIGNED_128>, 256, "IMAD.WIDE", 0, false,
+     64, 1},
+    {"__mul64hi", (const void *)upper_halves<UPPER64_SIGNED_INTRINSIC>, 256, "IMAD.WIDE", 0, false, 64, 1},
 };
 static const lab_variant upper64_variants[] = {
     {"four products of 32 bits", (const void *)upper_halves<UPPER64_PIECES>, 256, NULL, 0, false, 64},
@@ -688,6 +824,54 @@ static void wide_shifts_reference(const lab_args *args, const lab_variant *v, ui
     }
 }
 
+/* Shifts by 0 to 32 bits, both ends included: what a shift of many words by any distance needs. By 32 bits
+ * the lower word takes the upper one's place; a funnel shift that wraps shifts by 0 instead. */
+enum { ANY_64, ANY_TESTED, ANY_CLAMP, ANY_WRAP };
+template <int HOW> static __global__ void any_shifts(lab_args p)
+{
+    const uint32_t *in = (const uint32_t *)p.in + threadIdx.x;
+    uint32_t x = in[0], y = in[256];
+#pragma unroll 1
+    for (uint32_t r = 0; r < p.rounds; r++)
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            uint32_t s = min(x & 63, 32u), shifted;
+            if (HOW == ANY_64)
+                shifted = (uint32_t)(((uint64_t)x << 32 | y) << s >> 32);
+            else if (HOW == ANY_TESTED)
+                shifted = s == 0 ? x : s == 32 ? y : x << s | y >> (32 - s);
+            else if (HOW == ANY_CLAMP)
+                shifted = __funnelshift_lc(y, x, s);
+            else
+                shifted = __funnelshift_l(y, x, s);
+            y = y * 5 + x;
+            x = shifted + y;
+        }
+    ((uint32_t *)p.out)[blockIdx.x * blockDim.x + threadIdx.x] = x ^ y;
+}
+
+static void any_shifts_reference(const lab_args *args, const lab_variant *v, uint32_t *out)
+{
+    (void)v;
+    for (uint32_t t = 0; t < 256; t++) {
+        uint32_t x = ((const uint32_t *)args->in)[t], y = ((const uint32_t *)args->in)[256 + t];
+        for (uint32_t r = 0; r < args->rounds * 4; r++) {
+            uint32_t s = (x & 63) < 32 ? x & 63 : 32;
+            uint32_t shifted = (uint32_t)(((uint64_t)x << 32 | y) << s >> 32);
+            y = y * 5 + x;
+            x = shifted + y;
+        }
+        out[t] = x ^ y;
+    }
+}
+
+static const lab_variant any_shifts_variants[] = {
+    {"0 and 32 tested for", (const void *)any_shifts<ANY_TESTED>, 256, "SHF"},
+    {"64-bit shift in C", (const void *)any_shifts<ANY_64>, 256, "SHF"},
+    {"funnel shift, clamped", (const void *)any_shifts<ANY_CLAMP>, 256, "SHF"},
+    {"funnel shift, wrapped", (const void *)any_shifts<ANY_WRAP>, 256, "SHF", 0, true},
+};
+
 static const lab_variant shifts_variants[] = {
     {"two shifts and or", (const void *)wide_shifts<SHIFTS>, 256, "SHF"},
     {"64-bit shift in C", (const void *)wide_shifts<SHIFTS_64>, 256, "SHF"},
@@ -797,6 +981,18 @@ static const lab_technique techniques[] = {
         9 * 256, 1000, 8, 32, dots_reference, dots_variants),
     ROW("dot product that waits for memory", "256 threads a multiprocessor, each load tells the next",
         "products", "", 1 << 20, 20, 1, 32, dots_waiting_reference, dots_waiting_variants),
+    ROW("dot product in 1 chain of loads", "256 threads a multiprocessor, each load tells the next",
+        "products", "src/infer/infer_cuda_product.cuh: sums side by side", (ROWS + 1) * 256, 1000, 1, 32,
+        dots_chained_reference, chained1_variants),
+    ROW("dot product in 2 chains of loads", "256 threads a multiprocessor, each load tells the next",
+        "products", "src/infer/infer_cuda_product.cuh: sums side by side", (ROWS + 1) * 256, 1000, 1, 32,
+        dots_chained_reference, chained2_variants),
+    ROW("dot product in 4 chains of loads", "256 threads a multiprocessor, each load tells the next",
+        "products", "src/infer/infer_cuda_product.cuh: sums side by side", (ROWS + 1) * 256, 1000, 1, 32,
+        dots_chained_reference, chained4_variants),
+    ROW("dot product in 8 chains of loads", "256 threads a multiprocessor, each load tells the next",
+        "products", "src/infer/infer_cuda_product.cuh: sums side by side", (ROWS + 1) * 256, 1000, 1, 32,
+        dots_chained_reference, chained8_variants),
     ROW("byte of a word", FULL, "bytes", "src/align/score_word.cuh: letters by fours", 256, 1000, 8, 4,
         bytes_reference, bytes_variants),
     ROW("minimum of sums", FULL, "relaxations", "src/common/dpx.cuh: lw_addmax, lw_addmin", 10 * 256, 1000, 8,
@@ -813,6 +1009,10 @@ static const lab_technique techniques[] = {
         upper_halves_reference, upper_variants),
     ROW("upper half of a 64-bit product", FULL, "products", "", 4 * 256, 500, 8, 4, upper_halves_reference,
         upper64_variants),
+    ROW("upper half of a signed product", FULL, "products", "", 4 * 256, 500, 8, 4, upper_halves_reference,
+        upper_signed_variants),
+    ROW("upper half of a signed 64-bit product", FULL, "products", "", 4 * 256, 500, 8, 4,
+        upper_halves_reference, upper64_signed_variants),
     ROW("sums of 256 bits", FULL, "sums", "src/paths: s64 sums", 16 * 256, 500, 8, 1, wide_sums_reference,
         wide_sums_variants),
     ROW("counting bits", FULL, "words", "src/align/search_select.cu", 256, 500, 8, 8, bits_reference,
@@ -822,6 +1022,8 @@ static const lab_technique techniques[] = {
     ROW("reversing bits", FULL, "words", "", 256, 500, 8, 8, bits_reference, reverse_variants),
     ROW("shift of eight words", FULL, "words", "src/common/dpx.cuh: lw_four_bytes", 8 * 256, 500, 8, 8,
         wide_shifts_reference, shifts_variants),
+    ROW("shift by 0 to 32 bits", FULL, "words", "", 2 * 256, 500, 8, 4, any_shifts_reference,
+        any_shifts_variants),
     ROW("logic of three inputs", FULL, "functions", "src/common/dpx.cuh: the portable forms", 3 * 256, 500, 8,
         8, logic_reference, logic_variants),
 };
