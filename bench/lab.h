@@ -38,7 +38,7 @@ typedef struct lab_args {
     float f;
 } lab_args;
 
-/* --- ceilings (lab_ceilings.cu) ------------------------------------------------------------------------- */
+/* --- ceilings (lab_ceilings.cu) ----------------------------------------------------------------------- */
 
 enum { LAB_THREADS = 1024, LAB_WARPS = 32, LAB_CHAINS = 8, LAB_STEPS = 16 };
 /* words of input of a ceiling's kernel: one for each chain and thread, then three of every thread */
@@ -109,8 +109,7 @@ static inline uint32_t lab_hash(uint32_t x)
     return x ^ (x >> 16);
 }
 
-/* --- one source, four builds (lab_build.cu) ---------------------------------------------------------------
- */
+/* --- one source, four builds (lab_build.cu) ----------------------------------------------------------- */
 
 enum { LAB_SOFTMAX_WAYS = 5, LAB_ROW = 1024, LAB_CENSUS = 1024, LAB_RESIDUALS = 12 };
 typedef struct lab_build {

@@ -13,8 +13,7 @@ static uint32_t bits_of(float f)
     return x;
 }
 
-/* --- independent accumulators -----------------------------------------------------------------------------
- */
+/* --- independent accumulators ------------------------------------------------------------------------- */
 
 /* 64 additions a round; the sums are whole numbers below 2^24, so every order gives the same one. */
 template <int N> static __global__ void accumulators(lab_args p)
@@ -45,8 +44,7 @@ static const lab_variant accumulators_variants[] = {
     {"8", (const void *)accumulators<8>, 128, "FADD"},
 };
 
-/* --- loop unrolling
- * ----------------------------------------------------------------------------------------- */
+/* --- loop unrolling --------------------------------------------------------------------------------- */
 
 enum { UNROLL_LENGTH = 64 };
 template <int N> static __global__ void unrolled(lab_args p)
@@ -84,8 +82,7 @@ static const lab_variant unrolled_variants[] = {
     {"full", (const void *)unrolled<UNROLL_LENGTH>, 128, "LDS"},
 };
 
-/* --- the fast functions
- * --------------------------------------------------------------------------------------- */
+/* --- the fast functions ----------------------------------------------------------------------------- */
 
 enum { DIVIDE, EXP, LOG, SIN, RSQRT };
 
@@ -194,8 +191,7 @@ extern const lab_function lab_functions[LAB_FUNCTIONS] = {
     FUNCTION("reciprocal root", "rsqrtf", "1 / sqrtf", "1e-30 to 1e30 by bit patterns", 1e-30f, 1e30f, RSQRT),
 };
 
-/* --- single against double precision
- * ------------------------------------------------------------------------------ */
+/* --- single against double precision ---------------------------------------------------------------- */
 
 /* Horner's scheme with four polynomials a thread, 16 steps a round; coefficients keep everything between 0
  * and 2. */

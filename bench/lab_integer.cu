@@ -11,8 +11,7 @@
 
 #define VARIANTS(list) list, (int)(sizeof list / sizeof *list)
 
-/* --- dot products of signed bytes -------------------------------------------------------------------------
- */
+/* --- dot products of signed bytes --------------------------------------------------------------------- */
 
 enum { PLAIN, APART, DP2A, DP4A };
 
@@ -219,8 +218,7 @@ static const lab_variant dots_waiting_variants[] = {
     {"dp4a", (const void *)dots_waiting<DP4A>, 256, "IDP.4A"},
 };
 
-/* --- taking bytes out of a word
- * ------------------------------------------------------------------------------ */
+/* --- taking bytes out of a word --------------------------------------------------------------------- */
 
 enum { SHIFT, BFE, PERMUTE };
 template <int HOW> static __global__ void bytes(lab_args p)
@@ -263,8 +261,7 @@ static const lab_variant bytes_variants[] = {
     {"byte_perm", (const void *)bytes<PERMUTE>, 256, "PRMT"},
 };
 
-/* --- minimum of sums
- * -------------------------------------------------------------------------------------------- */
+/* --- minimum of sums -------------------------------------------------------------------------------- */
 
 enum { DPX, PLAIN_MIN, APART_MIN, MIN3, MIXED };
 /* For eight c and two pivots a step: c = max(min(c, d + a), e + b), of which no two choices can be joined; or
@@ -326,8 +323,7 @@ static const lab_variant relax3_variants[] = {
     {"half of each", (const void *)relax<MIXED, true>, 256, "VIMNMX3", 0, false, 1, 0, 1},
 };
 
-/* --- cells of an alignment
- * ------------------------------------------------------------------------------------------ */
+/* --- cells of an alignment -------------------------------------------------------------------------- */
 
 /* Sixteen columns in registers, a row a round; 11 to open, 1 to extend; scores -4 .. 3 by column, the same in
  * every row, so that scores stay below 64. Words of one score, of two s16, of two halves, and of two halves
@@ -443,8 +439,7 @@ static const lab_variant cells2_variants[] = {
     {"halves that are integers", (const void *)cells<CELLS_H>, 256, "VIADDMNMX", 0, false, CELLS_H},
 };
 
-/* --- division by a number that stays the same
- * -------------------------------------------------------------------------- */
+/* --- division by a number that stays the same ------------------------------------------------------- */
 
 enum { MASK, MULTIPLY, DIVIDE_OP, CONSTANT };
 /* Four quotients and remainders a round. p.a: divisor, p.b: multiplier, p.c: shifts. */
@@ -497,8 +492,7 @@ static const lab_variant divisions_variants[] = {
     {"shift and mask for 32", (const void *)divisions<MASK>, 256, NULL, 0, false, 32, 0, 0},
 };
 
-/* --- wide numbers
- * ------------------------------------------------------------------------------------------------------- */
+/* --- wide numbers ----------------------------------------------------------------------------------- */
 
 enum {
     UPPER_INTRINSIC,
@@ -779,8 +773,7 @@ static const lab_variant reverse_variants[] = {
     BITS("__brevll", BREVLL, "BREV", BREVLL),
 };
 
-/* --- shifts of many words
- * ------------------------------------------------------------------------------------------------- */
+/* --- shifts of many words --------------------------------------------------------------------------- */
 
 enum { SHIFTS, SHIFTS_64, FUNNEL_WRAP, FUNNEL_CLAMP };
 /* Eight words shifted left by 1 .. 31 bits, the upper ones take in what the lower ones give. */
@@ -879,8 +872,7 @@ static const lab_variant shifts_variants[] = {
     {"funnel shift, clamped", (const void *)wide_shifts<FUNNEL_CLAMP>, 256, "SHF"},
 };
 
-/* --- three inputs at once
- * --------------------------------------------------------------------------------------------------- */
+/* --- three inputs at once --------------------------------------------------------------------------- */
 
 /* The table of a logic function of three inputs: its value for a, b, c all of whose combinations these are.
  */

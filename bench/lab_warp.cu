@@ -18,8 +18,7 @@ static __device__ __forceinline__ void output(const lab_args &p, uint32_t value)
     ((uint32_t *)p.out)[blockIdx.x * blockDim.x + threadIdx.x] = value;
 }
 
-/* --- sum over groups of lanes
- * ------------------------------------------------------------------------------- */
+/* --- sum over groups of lanes ----------------------------------------------------------------------- */
 
 enum { SHARED, DOWN, XOR, INSTRUCTION };
 
@@ -87,8 +86,7 @@ static const lab_variant groups_variants[] = {
     {"4 lanes", (const void *)sums<XOR, 4>, THREADS, "SHFL", 0, false, 4},
 };
 
-/* --- sum over a block
- * ------------------------------------------------------------------------------------------ */
+/* --- sum over a block ------------------------------------------------------------------------------- */
 
 enum { TREE, TWO_STAGES, ATOMIC };
 template <int HOW> static __global__ void block_sums(lab_args p)
@@ -150,8 +148,7 @@ static const lab_variant block_sums_variants[] = {
     {"atomics in shared memory", (const void *)block_sums<ATOMIC>, THREADS, "ATOMS"},
 };
 
-/* --- votes
- * ------------------------------------------------------------------------------------------------------ */
+/* --- votes ------------------------------------------------------------------------------------------ */
 
 enum { BALLOT, VOTE_SHUFFLES, VOTE_ATOMIC, ANY, ANY_SHUFFLES, ALL_OF };
 template <int HOW> static __global__ void votes(lab_args p)
@@ -215,8 +212,7 @@ static const lab_variant any_variants[] = {
     {"not all", (const void *)votes<ALL_OF>, THREADS, "VOTE", 0, false, 1},
 };
 
-/* --- who takes part
- * ------------------------------------------------------------------------------------------------ */
+/* --- who takes part --------------------------------------------------------------------------------- */
 
 /* Two lanes of three have work, of one of two kinds, and both kinds need to know how many lanes there are
  * with work. The mask of those is made before the branches. */
@@ -275,8 +271,7 @@ static const lab_variant mask_variants[] = {
     {"__activemask in the branch", (const void *)mask_activemask, THREADS, NULL, 0, true},
 };
 
-/* --- transposition in a warp
- * ------------------------------------------------------------------------------------------ */
+/* --- transposition in a warp ------------------------------------------------------------------------ */
 
 enum { NO_PADDING, PADDING, PADDING_BLOCK, BUTTERFLY };
 enum { SIDE = 32, TRANSPOSERS = 64 };
@@ -352,8 +347,7 @@ static const lab_variant transposition_variants[] = {
     {"shuffles", (const void *)transposition<BUTTERFLY>, TRANSPOSERS, "SHFL"},
 };
 
-/* --- broadcast and running sums
- * -------------------------------------------------------------------------------------------- */
+/* --- broadcast and running sums --------------------------------------------------------------------- */
 
 enum { CAST_SHARED, CAST_SHUFFLE };
 template <int HOW> static __global__ void broadcast(lab_args p)
@@ -435,8 +429,7 @@ static const lab_variant running_sums_variants[] = {
      8},
 };
 
-/* --- keeping some elements
- * ---------------------------------------------------------------------------------------------------- */
+/* --- keeping some elements -------------------------------------------------------------------------- */
 
 enum { KEEP_SCAN, KEEP_BALLOT, KEEP_FNS };
 /* Values that are no multiple of 4 move to the front of their warp's piece, in order; the rest becomes 0. */
