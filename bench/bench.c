@@ -246,6 +246,7 @@ static bool wants_gpu(const bench *b)
 lw_status bench_run(bench *b, unsigned domains, lw_error *err)
 {
     bool known = false;
+    double start = bench_now(false);
     for (int d = 0; d < bench_domain_count; d++)
         known = known || has_backend(&bench_domains[d], b->device, b->backend);
     if (!known)
@@ -257,10 +258,11 @@ lw_status bench_run(bench *b, unsigned domains, lw_error *err)
         snprintf(b->device_name, sizeof b->device_name, "%s", device.name);
         b->multiprocessors = device.multiprocessors;
         if (!lab_pci_address(b->device, pci, sizeof pci) || !nvml_open(&b->sensor, pci))
-            lw_say(b->host, LW_SAY_WARNING,
-                   "libnvidia-ml.so.1 does not tell clocks and power of the GPU: no figures per clock of "
-                   "whole runs and none per watt");
-        b->last = nvml_read(&b->sensor);
+            LW_TRY(bench_skip(b, "all", "clocks and power",
+                              "libnvidia-ml.so.1 does not tell them for this GPU: no figures per clock of "
+                              "whole runs and none per watt",
+                              err));
+        b->first = b->last = nvml_read(&b->sensor);
         LW_TRY(lab_numerics(b->device, b->numerics, sizeof b->numerics, err));
         lw_say(b->host, LW_SAY_INFO, "ceilings of %s", b->device_name);
         LW_TRY(lab_ceilings(b, domains & 1, err)); /* bit 0: bench_domains[0] shows them */
@@ -272,6 +274,7 @@ lw_status bench_run(bench *b, unsigned domains, lw_error *err)
         LW_TRY(run_domain(b, &bench_domains[d], err));
         LW_TRY(list_unusable(b, &bench_domains[d], err));
     }
+    b->seconds = bench_now(false) - start;
     if (b->n_wrong)
         return lw_fail(err, LW_E_INTERNAL, "%d results of the bench are wrong on this machine", b->n_wrong);
     return LW_OK;
@@ -282,66 +285,6 @@ void bench_free(bench *b)
     nvml_close(&b->sensor);
     lab_free(b);
     free(b->results), free(b->skipped), free(b->findings);
-}
-
-/* --- the table ---------------------------------------------------------------------------------------- */
-
-/* The peer's result with the same shape, if there is one. */
-static const bench_result *peer_of(const bench *b, const bench_result *r)
-{
-    for (int i = 0; i < b->n; i++)
-        if (strcmp(b->results[i].backend, "peer") == 0 && strcmp(b->results[i].domain, r->domain) == 0 &&
-            strcmp(b->results[i].shape, r->shape) == 0 && strcmp(b->results[i].unit, r->unit) == 0)
-            return &b->results[i];
-    return NULL;
-}
-
-static void print_row(const bench *b, const bench_result *r, FILE *to)
-{
-    const bench_result *peer = peer_of(b, r);
-    fprintf(to, "%-34s %-16s %-46s %10.2f %10.2f %10.2f %-9s", r->name, r->backend, r->shape, r->median,
-            r->minimum, r->maximum, r->unit);
-    if (peer && peer != r)
-        fprintf(to, " %.2f x peer", r->median / peer->median);
-    if (r->per_clock > 0)
-        fprintf(to, " %.4g/clk/SM", r->per_clock);
-    if (r->share > 0)
-        fprintf(to, " %.0f %% of %s", 100 * r->share, r->limit);
-    if (r->per_watt > 0)
-        fprintf(to, " %.3g %s/W", r->per_watt, r->unit);
-    if (r->error > 0)
-        fprintf(to, " error < %.1e", r->error);
-    if (r->registers > 0)
-        fprintf(to, " %d registers%s", r->registers, r->local_bytes ? "" : ", no spill");
-    if (r->local_bytes > 0)
-        fprintf(to, ", %d bytes of local memory", r->local_bytes);
-    if (r->opcodes[0])
-        fprintf(to, "; %s", r->opcodes);
-    fprintf(to, "\n");
-}
-
-void bench_print(const bench *b, FILE *to)
-{
-    if (b->device_name[0])
-        fprintf(to, "GPU: %s; %s\n", b->device_name, b->numerics);
-    const char *domain = "";
-    for (int i = 0; i < b->n; i++) {
-        if (strcmp(domain, b->results[i].domain) != 0)
-            fprintf(to, "%s%-34s %-16s %-46s %10s %10s %10s %-9s %s\n", i ? "\n" : "", "what", "backend",
-                    "shape", "median", "min", "max", "unit", "more");
-        domain = b->results[i].domain;
-        print_row(b, &b->results[i], to);
-    }
-    if (b->n_findings)
-        fprintf(to, "\nfound here\n");
-    for (int i = 0; i < b->n_findings; i++)
-        fprintf(to, "  %s: %s%s%s%s\n", b->findings[i].technique, b->findings[i].sentence,
-                b->findings[i].where[0] ? " [" : "", b->findings[i].where,
-                b->findings[i].where[0] ? "]" : "");
-    if (b->n_skipped)
-        fprintf(to, "\nskipped\n");
-    for (int i = 0; i < b->n_skipped; i++)
-        fprintf(to, "  %s, %s: %s\n", b->skipped[i].domain, b->skipped[i].what, b->skipped[i].reason);
 }
 
 /* --- JSON ----------------------------------------------------------------------------------------------- */

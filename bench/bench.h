@@ -83,9 +83,11 @@ typedef struct bench {
     int n_findings, findings_capacity;
     bench_ceiling ceilings[BENCH_MAX_CEILINGS];
     int n_ceilings;
-    int n_wrong; /* results that are not those of the reference, and were not timed */
+    double seconds; /* of the whole run */
+    int n_wrong;    /* results that are not those of the reference, and were not timed */
     nvml sensor;
-    nvml_reading last; /* of the sensor, when the last result was added */
+    nvml_reading first; /* of the sensor, before anything ran */
+    nvml_reading last;  /* when the last result was added */
     int multiprocessors;
     struct opcodes *opcodes;              /* of the laboratory's kernels, once they were read */
     char device_name[256], numerics[256]; /* of the GPU; empty without one */
@@ -155,7 +157,7 @@ void bench_limit(const bench *b, bench_result *r);
 /* A unit without its prefix: 1e9 for "GCUPS"; 0 if it is no rate. */
 double bench_unit_scale(const char *unit);
 
-/* The table, and the JSON that docs/formats.md describes. */
+/* The tables (table.c), and the JSON that docs/formats.md describes. */
 void bench_print(const bench *b, FILE *to);
 void bench_write_json(const bench *b, FILE *to);
 

@@ -135,11 +135,12 @@ static lw_status run_task(session *s, const task *t, outcome *out, lw_error *err
         (double)t->n * (double)t->n * (double)(lw_paths_size(t->kind->type) + (t->kind->next ? 4 : 0));
     double there = (double)lw_memory_available();
     if (there >= 0 && bytes * 1.1 > there) {
-        lw_say(b->host, LW_SAY_WARNING,
-               "%s, n = %lld is left out: it takes %.1f GB of memory, and %.1f GB are free", t->kind->name,
-               (long long)t->n, bytes / 1e9, there / 1e9);
+        char what[64], reason[128];
+        snprintf(what, sizeof what, "%s, %s, n = %lld", t->row->base.name, t->kind->name, (long long)t->n);
+        snprintf(reason, sizeof reason, "it takes %.1f GB of memory, and %.1f GB are free", bytes / 1e9,
+                 there / 1e9);
         out->left_out = true;
-        return LW_OK;
+        return bench_skip(b, "apsp", what, reason, err);
     }
     bool one = t->pool == NULL && !is_cuda(t->row);
     paths_graph g;
@@ -490,7 +491,7 @@ static lw_status bench_scipy(session *s, int64_t n, lw_error *err)
     if (from)
         fclose(from);
     if (fields != 1 || seconds <= 0) {
-        lw_say(b->host, LW_SAY_WARNING, "scipy is not installed, so it is not compared");
+        status = bench_skip(b, "apsp", "scipy", "not installed, so it is not compared", err);
         goto end;
     }
     LW_TRY_END(lw_npy_read(&theirs, matrix, err));

@@ -268,11 +268,11 @@ static lw_status bench_filter(bench *b, input *in, const lw_search_backend *row,
                 found += hits[q * TOP + l].subject == all[q * TOP + k].subject;
         }
     double calls = b->repeats + 1, pairs = (double)r.counts.pairs / calls;
-    lw_say(
-        b->host, LW_SAY_WARNING,
-        "gapless filter on %s: %d of the %d best hits kept (recall %.3f), %.4f of the pairs scored with gaps",
-        row->base.name, found, wanted, (double)found / wanted, 1 - (double)r.counts.filtered / calls / pairs);
-    return LW_OK;
+    char name[64];
+    snprintf(name, sizeof name, "gapless filter on %s", row->base.name);
+    return bench_find(b, name, "", err,
+                      "%d of the %d best hits kept (recall %.3f), %.4f of the pairs scored with gaps", found,
+                      wanted, (double)found / wanted, 1 - (double)r.counts.filtered / calls / pairs);
 }
 
 /* ---- from files ---------------------------------------------------------------------------------------- */
@@ -345,11 +345,14 @@ static lw_status bench_files(bench *b, input *in, const lw_search_backend *row, 
         snprintf(about.shape, sizeof about.shape, "%s", shape);
         LW_TRY_END(bench_measure(b, &about, 512.0 * (double)in->many.n * (double)in->db.letters * 1e-9,
                                  run_files, &f, err));
-        lw_say(b->host, LW_SAY_WARNING,
-               "%s, %s: database opened in %.3f s; from there to the last hit %.3f s, scoring %.1f %% of it; "
-               "%lld hits",
-               about.name, row->base.name, f.open_seconds, f.summary.search_seconds,
-               100 * f.summary.busy_seconds / f.summary.search_seconds, (long long)f.summary.hits);
+        char name[64];
+        snprintf(name, sizeof name, "%.40s, %.20s", about.name, row->base.name);
+        LW_TRY_END(
+            bench_find(b, name, "", err,
+                       "database opened in %.3f s; from there to the last hit %.3f s, scoring %.1f %% of "
+                       "it; %lld hits",
+                       f.open_seconds, f.summary.search_seconds,
+                       100 * f.summary.busy_seconds / f.summary.search_seconds, (long long)f.summary.hits));
     }
 end:
     lw_database_close(db);

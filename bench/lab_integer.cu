@@ -641,9 +641,7 @@ static const lab_variant wide_sums_variants[] = {
     {"add.cc and addc", (const void *)wide_sums<1>, 256, "IADD3.X"},
 };
 
-/* --- bits
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* --- bits ------------------------------------------------------------------------------------------- */
 
 enum { POPC, POPC_PLAIN, POPCLL, CLZ, CLZ_PLAIN, BFIND, CLZLL, FFS, FFSLL, BREV, BREV_PLAIN, BREVLL };
 
@@ -953,9 +951,7 @@ static const lab_variant logic_variants[] = {
     {"lop3 with computed table", (const void *)logic<LOGIC_LOP3>, 256, "LOP3"},
 };
 
-/* --- the table
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* --- the table -------------------------------------------------------------------------------------- */
 
 /* 256 threads, per_sm blocks a multiprocessor; the first block is compared. */
 #define ROW(title, shape, unit, where, words, rounds, per_sm, work, reference, variants)                     \

@@ -492,9 +492,7 @@ static const lab_variant compaction_variants[] = {
     {"ballot and fns", (const void *)compaction<KEEP_FNS>, THREADS, "VOTE"},
 };
 
-/* --- the table
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* --- the table -------------------------------------------------------------------------------------- */
 
 #define ROW(title, shape, unit, where, words, checked, rounds, per_sm, work, reference, variants)            \
     {                                                                                                        \
