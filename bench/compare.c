@@ -261,21 +261,52 @@ static void run_table(compare_report *r)
     table_row(r, false, 0, NULL);
 }
 
-/* The rows of one domain. Columns: what, backend, shape, unit, the medians, B/A ..., share of the ceiling. */
+/* What a table tells of each run. */
+enum { MEDIAN, RATIO, PER_CLOCK, PER_WATT, SHARE, PARTS };
+static const struct {
+    const char *member, *head, *format; /* head: of a run's letter */
+    double scale;
+} parts[PARTS] = {[MEDIAN] = {"median", "%c", "%.4g", 1},
+                  [RATIO] = {"median", "%c / A", "%.2f", 1},
+                  [PER_CLOCK] = {"per_clock", "%c, /clock/SM", "%.4g", 1},
+                  [PER_WATT] = {"per_watt", "%c, /watt", "%.3g", 1},
+                  [SHARE] = {"share", "%c, %% of ceiling", "%.0f", 100}};
+
+/* The number of run k, 0 where it has none. */
+static double part_of(const compare_row *w, int part, int k)
+{
+    double x = json_number(w->at[k], parts[part].member, 0) * parts[part].scale;
+    double first = json_number(w->at[0], "median", 0);
+    return part != RATIO ? x : first > 0 ? x / first : 0;
+}
+
+/* Whether any row of a domain has it. */
+static bool domain_has(const compare_report *r, const char *domain, int part)
+{
+    for (int i = 0; i < r->n_rows; i++)
+        for (int k = 0; k < r->n; k++)
+            if (strcmp(json_text(compare_any(r, &r->rows[i]), "domain", ""), domain) == 0 &&
+                part_of(&r->rows[i], part, k) > 0)
+                return true;
+    return false;
+}
+
+/* The rows of one domain. Columns: what, backend, shape, unit, and what is known of the parts for each run.
+ */
 static void domain_table(compare_report *r, const char *domain)
 {
-    enum { CELLS = 5 + 3 * COMPARE_RUNS };
+    enum { CELLS = 4 + PARTS * COMPARE_RUNS };
     char texts[CELLS][64];
     const char *cells[CELLS] = {"what", "backend", "shape", "unit"};
+    bool shown[PARTS];
     int n = 4;
-    for (int pass = 0; pass < 3; pass++) /* medians, ratios, shares */
-        for (int k = pass == 1; k < r->n; k++, n++) {
-            if (pass == 1)
-                snprintf(texts[n], sizeof texts[n], "%c / A", 'A' + k);
-            else
-                snprintf(texts[n], sizeof texts[n], pass == 0 ? "%c" : "%c, %% of ceiling", 'A' + k);
+    for (int part = 0; part < PARTS; part++) {
+        shown[part] = part <= RATIO || domain_has(r, domain, part);
+        for (int k = part == RATIO; k < r->n && shown[part]; k++, n++) {
+            snprintf(texts[n], sizeof texts[n], parts[part].head, 'A' + k);
             cells[n] = texts[n];
         }
+    }
     heading(r, 2, domain);
     table_row(r, true, n, cells);
     for (int i = 0; i < r->n_rows; i++) {
@@ -288,14 +319,11 @@ static void domain_table(compare_report *r, const char *domain)
         cells[2] = json_text(e, "shape", "");
         cells[3] = json_text(e, "unit", "");
         n = 4;
-        double first = json_number(w->at[0], "median", 0);
-        for (int pass = 0; pass < 3; pass++)
-            for (int k = pass == 1; k < r->n; k++, n++) {
-                double x = json_number(w->at[k], "median", 0),
-                       share = 100 * json_number(w->at[k], "share", 0);
-                double shown = pass == 0 ? x : pass == 1 ? (first > 0 ? x / first : 0) : share;
-                if (w->at[k] && shown > 0)
-                    snprintf(texts[n], sizeof texts[n], pass == 2 ? "%.0f" : pass ? "%.2f" : "%.4g", shown);
+        for (int part = 0; part < PARTS; part++)
+            for (int k = part == RATIO; k < r->n && shown[part]; k++, n++) {
+                double x = part_of(w, part, k);
+                if (w->at[k] && x > 0)
+                    snprintf(texts[n], sizeof texts[n], parts[part].format, x);
                 else
                     snprintf(texts[n], sizeof texts[n], "-");
                 cells[n] = texts[n];
