@@ -253,6 +253,8 @@ lw_status bench_run(bench *b, unsigned domains, lw_error *err)
         return lw_fail(err, LW_E_ARG,
                        "unknown backend '%s': auto, cuda, or one that 'lanewise devices' shows", b->backend);
     lw_device device;
+    if (b->device_named)
+        LW_TRY(lw_device_query(b->device, &device, err));
     if (wants_gpu(b) && lw_device_query(b->device, &device, NULL) == LW_OK) {
         char pci[32];
         snprintf(b->device_name, sizeof b->device_name, "%s", device.name);

@@ -73,7 +73,8 @@ typedef struct bench {
     bool two_piece;      /* and with two-piece gaps */
     const char *backend; /* "auto": all rows that can run; else one row's name */
     int device;
-    lw_pool *pool; /* all threads of this run */
+    bool device_named; /* by --device: no such GPU is then an error, not rows that are skipped */
+    lw_pool *pool;     /* all threads of this run */
     const lw_host *host;
     bench_result *results;
     int n, capacity;

@@ -164,7 +164,8 @@ int cmd_bench(int argc, char **argv)
         {0, "scores", NULL, "pairs also without their paths", CLI_FLAG, &scores, 0, 0, NULL},
         {0, "two-piece", NULL, "pairs also with two-piece gaps (-O 4,24 -E 2,1)", CLI_FLAG, &two_piece, 0, 0,
          NULL},
-        {0, "device", "N", "CUDA device (0)", CLI_INT, &device, 0, CLI_MAX_DEVICES - 1, NULL},
+        {0, "device", "N", "the CUDA device whose rows run (0); CPU rows run beside them", CLI_INT, &device,
+         0, CLI_MAX_DEVICES - 1, NULL},
         {0, "json", "FILE", "also write the results to FILE ('-': standard output)", CLI_TEXT, &json, 0, 0,
          NULL},
         CLI_END};
@@ -204,6 +205,8 @@ int cmd_bench(int argc, char **argv)
                                      "--pairs and what is for pairs");
     if (sizes.n && (code = check_sizes(&run, &sizes, domains)) != CLI_GO_ON)
         return code;
+    if (device >= 0 && backend && strcmp(backend, "auto") != 0 && strncmp(backend, "cuda", 4) != 0)
+        return cli_usage_error(&run, "--device has no meaning with --backend %s", backend);
     if (pairs && bench_pairs_check(pairs, &err) != LW_OK)
         return cli_usage_error(&run, "%s", err.message);
     bench b = {.repeats = repeats ? repeats : 5,
@@ -216,6 +219,7 @@ int cmd_bench(int argc, char **argv)
                .vertices = vertices,
                .backend = backend ? backend : "auto",
                .device = device < 0 ? 0 : device,
+               .device_named = device >= 0,
                .host = &run.host};
     b.n_sizes = sizes.n;
     for (int i = 0; i < sizes.n; i++)
