@@ -95,7 +95,8 @@ lw_status bench_add(bench *b, const bench_result *about, double *rates, int n, l
     r->maximum = rates[n - 1];
     if (strncmp(r->backend, "cuda", 4) == 0)
         add_readings(b, r);
-    bench_limit(b, r);
+    if (!r->in_cache)
+        bench_limit(b, r);
     if (b->host->progress)
         b->host->progress(b->host->user, b->n, 0, 0);
     lw_say(b->host, LW_SAY_INFO, "%s, %s, %s: %.5g %s", r->name, r->backend, r->shape, r->median, r->unit);
@@ -359,6 +360,8 @@ static void put_result(const bench_result *r, FILE *to)
             r->maximum, r->repeats);
     if (r->error > 0)
         fprintf(to, ", \"error\": %.3g", r->error);
+    if (r->in_cache)
+        fprintf(to, ", \"in_cache\": true");
     if (r->after.mhz > 0) {
         put_reading(to, "before", &r->before);
         put_reading(to, "after", &r->after);

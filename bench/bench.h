@@ -23,6 +23,7 @@ typedef struct bench_result {
     double median, minimum, maximum; /* in `unit` */
     int repeats;
     bool one_thread; /* timed by the clock of the calling thread, which a busy machine does not stretch */
+    bool in_cache;   /* of a device, run after run: no share of the memory's bandwidth is told */
     double error;    /* greatest relative error of float results against the reference; 0: they are equal */
 
     /* what the frame adds to results of a GPU; 0 or empty: not known */

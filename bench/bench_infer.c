@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "common/device.h"
 #include "infer_cases.h"
 
 typedef enum layer { COPY, LINEAR, SOFTMAX, LAYERNORM, CONV } layer;
@@ -237,6 +238,10 @@ static lw_status bench_shape(bench *b, const lw_infer_backend *row, const shape 
                  (long long)s->n);
     else
         snprintf(about.shape, sizeof about.shape, "%lld x %lld", (long long)s->m, (long long)s->n);
+    lw_device device;
+    about.in_cache = row->open && strcmp(unit, "TB/s") == 0 &&
+                     lw_device_query(b->device, &device, NULL) == LW_OK &&
+                     1e12 * amount < 2 * (double)device.l2_bytes;
     LW_TRY_END(bench_measure(b, &about, amount * j.times, work, &j, err));
 end:
     infer_case_free(&c);

@@ -158,6 +158,8 @@ static void cell(const block *k, const bench_result *r, int which, char *text)
     case REMARK:
         if (!r->verified)
             snprintf(text, CELL, "see below");
+        else if (r->in_cache)
+            snprintf(text, CELL, "in the L2 cache");
         break;
     default:
         snprintf(text, CELL, "%s", r->opcodes);
