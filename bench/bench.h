@@ -159,6 +159,9 @@ void bench_limit(const bench *b, bench_result *r);
 /* A unit without its prefix: 1e9 for "GCUPS"; 0 if it is no rate. */
 double bench_unit_scale(const char *unit);
 
+/* Four digits, and no exponent where one can be done without. */
+void bench_number(char *text, size_t size, double x);
+
 /* The tables (table.c), and the JSON that docs/formats.md describes. */
 void bench_print(const bench *b, FILE *to);
 void bench_write_json(const bench *b, FILE *to);

@@ -129,13 +129,13 @@ static lw_status collect(compare_report *r, lw_error *err)
             r->rows[i].at[k] = e;
         }
         if (unreadable)
-            note(r, "%s: %d results lack domain, name or median and are left out.", r->runs[k].path,
+            note(r, "%s: results left out, as they lack domain, name or median: %d.", r->runs[k].path,
                  unreadable);
         if (twice)
-            note(r, "%s: %d results stand there again; the last of each is compared.", r->runs[k].path,
+            note(r, "%s: results that stand there again, of which the last is compared: %d.", r->runs[k].path,
                  twice);
         if (wrong)
-            note(r, "%s: %d results are marked as not verified.", r->runs[k].path, wrong);
+            note(r, "%s: results marked as not verified: %d.", r->runs[k].path, wrong);
     }
     for (int k = 0; k < r->n; k++) {
         int missing = 0, only = 0;
@@ -149,7 +149,7 @@ static lw_status collect(compare_report *r, lw_error *err)
         if (missing)
             note(r, "%s lacks %d of %d rows (shown as -).", r->runs[k].path, missing, r->n_rows);
         if (only)
-            note(r, "%d rows are only in %s.", only, r->runs[k].path);
+            note(r, "Rows that are only in %s: %d.", r->runs[k].path, only);
     }
     for (int k = 1; k < r->n; k++)
         if (strcmp(r->runs[k].label + 2, r->runs[0].label + 2) != 0) {
@@ -264,12 +264,12 @@ static void run_table(compare_report *r)
 /* What a table tells of each run. */
 enum { MEDIAN, RATIO, PER_CLOCK, PER_WATT, SHARE, PARTS };
 static const struct {
-    const char *member, *head, *format; /* head: of a run's letter */
+    const char *member, *head, *format; /* head: of a run's letter; format NULL: bench_number() */
     double scale;
-} parts[PARTS] = {[MEDIAN] = {"median", "%c", "%.4g", 1},
+} parts[PARTS] = {[MEDIAN] = {"median", "%c", NULL, 1},
                   [RATIO] = {"median", "%c / A", "%.2f", 1},
-                  [PER_CLOCK] = {"per_clock", "%c, /clock/SM", "%.4g", 1},
-                  [PER_WATT] = {"per_watt", "%c, /watt", "%.3g", 1},
+                  [PER_CLOCK] = {"per_clock", "%c, /clock/SM", NULL, 1},
+                  [PER_WATT] = {"per_watt", "%c, /watt", NULL, 1},
                   [SHARE] = {"share", "%c, %% of ceiling", "%.0f", 100}};
 
 /* The number of run k, 0 where it has none. */
@@ -322,8 +322,10 @@ static void domain_table(compare_report *r, const char *domain)
         for (int part = 0; part < PARTS; part++)
             for (int k = part == RATIO; k < r->n && shown[part]; k++, n++) {
                 double x = part_of(w, part, k);
-                if (w->at[k] && x > 0)
+                if (w->at[k] && x > 0 && parts[part].format)
                     snprintf(texts[n], sizeof texts[n], parts[part].format, x);
+                else if (w->at[k] && x > 0)
+                    bench_number(texts[n], sizeof texts[n], x);
                 else
                     snprintf(texts[n], sizeof texts[n], "-");
                 cells[n] = texts[n];

@@ -57,15 +57,14 @@ typedef struct block {
     bool with_shape;
 } block;
 
-/* Four digits, and no exponent where one can be done without. */
-static void number(char *text, double x)
+void bench_number(char *text, size_t size, double x)
 {
     if (x <= 0)
-        snprintf(text, CELL, "%g", x);
+        snprintf(text, size, "%g", x);
     else if (x < 0.001 || x >= 1e9)
-        snprintf(text, CELL, "%.3e", x);
+        snprintf(text, size, "%.3e", x);
     else
-        snprintf(text, CELL, "%.*f", x >= 1000 ? 0 : x >= 100 ? 1 : x >= 10 ? 2 : x >= 1 ? 3 : 4, x);
+        snprintf(text, size, "%.*f", x >= 1000 ? 0 : x >= 100 ? 1 : x >= 10 ? 2 : x >= 1 ? 3 : 4, x);
 }
 
 /* The peer's result with the same shape, if there is one. */
@@ -115,22 +114,22 @@ static void cell(const block *k, const bench_result *r, int which, char *text)
             snprintf(text, CELL, "%s", r->shape);
         break;
     case MEDIAN:
-        number(text, r->median * scale);
+        bench_number(text, CELL, r->median * scale);
         break;
     case LEAST:
         if (r->repeats > 1)
-            number(text, r->minimum * scale);
+            bench_number(text, CELL, r->minimum * scale);
         break;
     case MOST:
         if (r->repeats > 1)
-            number(text, r->maximum * scale);
+            bench_number(text, CELL, r->maximum * scale);
         break;
     case UNIT:
         snprintf(text, CELL, "%s", unit);
         break;
     case PER_CLOCK:
         if (r->per_clock > 0)
-            number(text, r->per_clock);
+            bench_number(text, CELL, r->per_clock);
         break;
     case SHARE:
         if (r->share > 0)
@@ -138,7 +137,7 @@ static void cell(const block *k, const bench_result *r, int which, char *text)
         break;
     case PER_WATT:
         if (r->per_watt > 0)
-            number(text, r->per_watt * scale);
+            bench_number(text, CELL, r->per_watt * scale);
         break;
     case PEER:
         peer = peer_of(k->b, r);
