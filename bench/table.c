@@ -344,6 +344,9 @@ void bench_print(const bench *b, FILE *to)
 {
     int n = 0;
     print_machine(b, to);
+    if (b->quick)
+        fprintf(to,
+                "  small inputs (--quick): everything is checked, few rates are as high as they can be\n");
     for (int d = 0; d < bench_domain_count; d++)
         print_domain(b, &bench_domains[d], to);
     for (int i = 0; i < b->n_findings; i++)
