@@ -223,7 +223,9 @@ static lw_status bench_shape(bench *b, const lw_infer_backend *row, const shape 
     LW_TRY_END(verify(b, &n, s, &c, &error, err));
     /* a device is given so much at a time that its start does not count */
     double seconds = amount / (s->layer == LINEAR && s->m > 16 ? 400 : s->layer == CONV ? 100 : 3);
-    job j = {.network = &n, .c = &c, .times = row->open && !b->quick ? (int)(0.02 / seconds) + 1 : 1};
+    enum { MOST_TIMES = 1000 }; /* small ones take as long as it takes to start them */
+    double times = row->open && !b->quick ? 0.02 / seconds + 1 : 1;
+    job j = {.network = &n, .c = &c, .times = times < MOST_TIMES ? (int)times : MOST_TIMES};
     snprintf(about.unit, sizeof about.unit, "%s", unit);
     snprintf(about.backend, sizeof about.backend, "%s", peer ? "peer" : row->base.name);
     snprintf(about.name, sizeof about.name, "%s%s", s->name, peer ? " cuBLASLt + requantize" : "");
