@@ -270,7 +270,7 @@ static const struct {
                   [RATIO] = {"median", "%c / A", "%.2f", 1},
                   [PER_CLOCK] = {"per_clock", "%c, /clock/SM", NULL, 1},
                   [PER_WATT] = {"per_watt", "%c, /watt", NULL, 1},
-                  [SHARE] = {"share", "%c, %% of ceiling", "%.0f", 100}};
+                  [SHARE] = {"share", "%c, %% of ceiling", NULL, 100}};
 
 /* The number of run k, 0 where it has none. */
 static double part_of(const compare_row *w, int part, int k)
@@ -322,7 +322,9 @@ static void domain_table(compare_report *r, const char *domain)
         for (int part = 0; part < PARTS; part++)
             for (int k = part == RATIO; k < r->n && shown[part]; k++, n++) {
                 double x = part_of(w, part, k);
-                if (w->at[k] && x > 0 && parts[part].format)
+                if (w->at[k] && x > 0 && part == SHARE)
+                    snprintf(texts[n], sizeof texts[n], "%.*f", x < 10 ? 1 : 0, x);
+                else if (w->at[k] && x > 0 && parts[part].format)
                     snprintf(texts[n], sizeof texts[n], parts[part].format, x);
                 else if (w->at[k] && x > 0)
                     bench_number(texts[n], sizeof texts[n], x);

@@ -74,14 +74,44 @@ static double legend(const compare_report *r, FILE *to, double y)
 
 enum { BARS_LEFT = 340, BAR = 12, ROW_LEAST = 26, DOMAIN_MOST = 40 };
 
-/* One row: what it is in two lines, and a bar for each run, relative to the best of them. */
+static double best_of(const compare_report *r, const compare_row *w)
+{
+    double best = 0;
+    for (int k = 0; k < r->n; k++)
+        best = fmax(best, json_number(w->at[k], "median", 0));
+    return best;
+}
+
+/* What a full bar is: the best run of this row, or where there is one run the best row of its domain and
+ * unit. */
+static double full_bar(const compare_report *r, const compare_row *w)
+{
+    const json *e = compare_any(r, w);
+    double best = best_of(r, w);
+    for (int i = 0; i < r->n_rows && r->n == 1; i++) {
+        const json *other = compare_any(r, &r->rows[i]);
+        if (strcmp(json_text(e, "domain", ""), json_text(other, "domain", "")) == 0 &&
+            strcmp(json_text(e, "unit", ""), json_text(other, "unit", "")) == 0)
+            best = fmax(best, best_of(r, &r->rows[i]));
+    }
+    return best;
+}
+
+/* Whether there is something to compare in a row. */
+static bool is_drawn(const compare_report *r, const compare_row *w)
+{
+    int runs = 0;
+    for (int k = 0; k < r->n; k++)
+        runs += json_number(w->at[k], "median", 0) > 0;
+    return runs > 1 || (runs == 1 && r->n == 1);
+}
+
+/* One row: what it is in two lines, and a bar for each run. */
 static double bar_row(const compare_report *r, const compare_row *w, FILE *to, double y)
 {
     const json *e = compare_any(r, w);
     char text[256], cut[80];
-    double best = 0, height = r->n * BAR > ROW_LEAST ? r->n * BAR : ROW_LEAST;
-    for (int k = 0; k < r->n; k++)
-        best = fmax(best, json_number(w->at[k], "median", 0));
+    double best = full_bar(r, w), height = r->n * BAR > ROW_LEAST ? r->n * BAR : ROW_LEAST;
     snprintf(text, sizeof text, "%s, %s", json_text(e, "name", ""), json_text(e, "backend", ""));
     label(to, BARS_LEFT - 8, y + height / 2 - 3, "end", 11, false, shortened(cut, sizeof cut, text, 52));
     label(to, BARS_LEFT - 8, y + height / 2 + 9, "end", 10, true,
@@ -107,13 +137,10 @@ static double bars_of(const compare_report *r, const char *domain, FILE *to, dou
     int drawn = 0, left_out = 0;
     for (int i = 0; i < r->n_rows; i++) {
         const json *e = compare_any(r, &r->rows[i]);
-        double best = 0;
-        for (int k = 0; k < r->n; k++)
-            best = fmax(best, json_number(r->rows[i].at[k], "median", 0));
-        if (strcmp(json_text(e, "domain", ""), domain) != 0 || !(best > 0) ||
+        if (strcmp(json_text(e, "domain", ""), domain) != 0 ||
             !(bench_unit_scale(json_text(e, "unit", "")) > 0))
             continue;
-        if (drawn == DOMAIN_MOST) {
+        if (drawn == DOMAIN_MOST || !is_drawn(r, &r->rows[i])) {
             left_out++;
             continue;
         }
@@ -121,9 +148,9 @@ static double bars_of(const compare_report *r, const char *domain, FILE *to, dou
             label(to, 20, y += 24, "start", 14, false, domain);
         y = bar_row(r, &r->rows[i], to, y + (drawn == 1 ? 8 : 0));
     }
-    if (left_out) {
+    if (left_out && drawn) {
         char text[64];
-        snprintf(text, sizeof text, "%d more rows are in the table", left_out);
+        snprintf(text, sizeof text, "not drawn, but in the table: %d more rows", left_out);
         label(to, BARS_LEFT, y += 10, "start", 10, true, text);
     }
     return y;
@@ -132,12 +159,14 @@ static double bars_of(const compare_report *r, const char *domain, FILE *to, dou
 static double bars(const compare_report *r, FILE *to, double y)
 {
     double begin = y;
-    label(to, 20, y, "start", 17, false, "Rates, each row relative to its best run");
+    label(to, 20, y, "start", 17, false,
+          r->n == 1 ? "Rates, each row relative to the best of its unit"
+                    : "Rates of what several runs have, each row relative to its best run");
     for (int d = 0; d < bench_domain_count; d++)
         if (bench_domains[d].list) /* the others measure the card, not the product */
             y = bars_of(r, bench_domains[d].name, to, y);
     if (y <= begin)
-        label(to, 40, y += 18, "start", 11, true, "no rates of align, apsp, infer or search");
+        label(to, 40, y += 18, "start", 11, true, "no rates of align, apsp, infer or search to compare");
     return y + 24;
 }
 
@@ -342,12 +371,17 @@ static void number(roof *f, double x, double y, const char *text)
     label(f->to, at_x, at_y, "start", 11, false, text);
 }
 
+static bool is_inside(const roof *f, double x, double y)
+{
+    return x >= 1 && x <= pow(10, f->high) && y >= pow(10, f->bottom);
+}
+
 static void points(roof *f)
 {
     char text[256];
     double x, y;
     for (const json *e = f->r->runs[f->run].results->child; e; e = e->next) {
-        if (!point_of(f, e, &x, &y) || x < 1 || x > pow(10, f->high) || y < pow(10, f->bottom))
+        if (!point_of(f, e, &x, &y) || !is_inside(f, x, y))
             continue;
         fprintf(f->to, "<circle class=\"c%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\" fill-opacity=\"0.75\"><title>",
                 f->run % COLOURS, across(f, x), up(f, y));
@@ -358,7 +392,7 @@ static void points(roof *f)
         fprintf(f->to, "</title></circle>\n");
     }
     for (int i = 0; i < f->n_groups; i++)
-        if (f->groups[i].drawn && point_of(f, f->groups[i].best, &x, &y)) {
+        if (f->groups[i].drawn && point_of(f, f->groups[i].best, &x, &y) && is_inside(f, x, y)) {
             snprintf(text, sizeof text, "%d", i + 1);
             number(f, across(f, x), up(f, y), text);
         }
@@ -371,10 +405,12 @@ static double key(const roof *f, double top)
     for (int i = 0; i < f->n_groups; i++) {
         const json *e = f->groups[i].best;
         char text[256], cut[96], number_text[24];
+        double place_x, place_y;
         snprintf(number_text, sizeof number_text, "%d", i + 1);
-        snprintf(text, sizeof text, "%s %s, %s: %.0f %% of %s%s", json_text(e, "domain", ""),
-                 json_text(e, "name", ""), json_text(e, "backend", ""), 100 * f->groups[i].share,
-                 json_text(e, "ceiling", ""), f->groups[i].drawn ? "" : " (not drawn)");
+        snprintf(text, sizeof text, "%s %s, %s: %.*f %% of %s%s", json_text(e, "domain", ""),
+                 json_text(e, "name", ""), json_text(e, "backend", ""), f->groups[i].share < 0.1 ? 1 : 0,
+                 100 * f->groups[i].share, json_text(e, "ceiling", ""),
+                 point_of(f, e, &place_x, &place_y) && is_inside(f, place_x, place_y) ? "" : " (not drawn)");
         double x = 20 + i / half * 460, y = top + 16 * (i % half);
         label(f->to, x + 18, y, "end", 11, false, number_text);
         label(f->to, x + 24, y, "start", 11, true, shortened(cut, sizeof cut, text, 72));

@@ -133,7 +133,7 @@ static void cell(const block *k, const bench_result *r, int which, char *text)
         break;
     case SHARE:
         if (r->share > 0)
-            snprintf(text, CELL, "%3.0f %% %s", 100 * r->share, r->limit);
+            snprintf(text, CELL, "%4.*f %% %s", r->share < 0.1 ? 1 : 0, 100 * r->share, r->limit);
         break;
     case PER_WATT:
         if (r->per_watt > 0)
