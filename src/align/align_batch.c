@@ -773,7 +773,14 @@ static lw_status work_pairs(lw_lane *lane, lw_batch *batch, lw_error *err)
         LW_TRY(lw_overlap_pad(&run->scoring, queries, targets, -1, &lane->padded, err));
         targets = &lane->padded.seqs;
     }
-    LW_TRY(run->backend->pair_ends(lane->context, queries, targets, side->hits, err));
+    if (run->scores_only) {
+        LW_TRY(run->backend->pair_ends(lane->context, queries, targets, side->hits, err));
+    } else {
+        lw_align_setup setup = {.scoring = &run->scoring, .mode = run->mode, .strands = run->strands};
+        LW_TRY(reserve(&side->path, &side->path_capacity, n, sizeof *side->path, err));
+        LW_TRY(lw_align_pairs_with(run->backend, lane->context, &setup, queries, targets, side->hits,
+                                   side->path, &side->cigars, err));
+    }
     for (int64_t i = 0; i < n; i++) {
         lw_hit *hit = &side->read[i].primary;
         side->read[i] = (placed){.primary = side->hits[i], .primary_task = -1};
@@ -786,13 +793,10 @@ static lw_status work_pairs(lw_lane *lane, lw_batch *batch, lw_error *err)
                 lw_overlap_ends(hit, queries->len[i], lane->side[1].codes.seqs.len[i]);
             continue;
         }
+        side->path[side->n_tasks] = side->path[i]; /* the k-th path is that of the k-th task */
         side->read[i].primary_task = side->n_tasks;
-        LW_TRY(add_task(run, side, i, &side->hits[i], err));
+        LW_TRY(add_task(run, side, i, hit, err));
     }
-    LW_TRY(reserve(&side->path, &side->path_capacity, side->n_tasks, sizeof *side->path, err));
-    if (side->n_tasks > 0)
-        LW_TRY(run->backend->trace(lane->context, queries, targets, side->n_tasks, side->task, side->path,
-                                   &side->cigars, err));
     if (run->free_ends)
         trim_all(lane, side);
     return format_batch(lane, batch, n, err);
