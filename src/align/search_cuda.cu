@@ -272,7 +272,7 @@ extern "C" void lw_search_cuda_close(void *opened)
         return;
     cudaSetDevice(c->setup.device);
     cudaDeviceSynchronize();
-    for (int i = 0; i < c->n_places; i++) {
+    for (int i = 0; c->places && i < c->n_places; i++) {
         place *p = &c->places[i];
         for (int l = 0; l < MAX_LISTS; l++)
             cudaFree(p->lists[l].memory.at);

@@ -100,12 +100,10 @@ static lw_status packed(infer_cuda *x, lw_tensor *t, const lw_cuda_form *form, c
                     form->channels == form->pitch && form->row_step == form->pitch &&
                     form->inner == form->rows;
     p->owned = !as_it_is;
-    p->bytes = from;
+    p->bytes = p->owned ? NULL : from;
     LW_TRY(lw_cuda_allocate(x, (void **)&p->sum, form->rows * 4, err));
-    if (p->owned) {
-        p->bytes = NULL;
+    if (p->owned)
         LW_TRY(lw_cuda_allocate(x, (void **)&p->bytes, form->rows * form->pitch, err));
-    }
     lw_cuda_packing job = {.form = *form, .from = from, .to = p->owned ? p->bytes : NULL, .sum = p->sum};
     LW_TRY(lw_cuda_pack(x, &job, err));
     memcpy(&p->form, form, sizeof *form);

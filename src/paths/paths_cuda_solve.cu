@@ -360,11 +360,11 @@ static lw_status big_blocks(run *r, big *g, lw_error *err)
 {
     paths_cuda *x = r->x;
     const lw_paths_job *job = r->job;
-    cudaEvent_t begin, end;
-    LW_CUDA_TRY(err, "timing", cudaEventCreate(&begin));
-    LW_CUDA_TRY(err, "timing", cudaEventCreate(&end));
+    cudaEvent_t begin = NULL, end = NULL;
     lw_status status = LW_OK;
     float ms;
+    LW_CUDA_TRY_END(err, "timing", cudaEventCreate(&begin));
+    LW_CUDA_TRY_END(err, "timing", cudaEventCreate(&end));
     LW_CUDA_TRY_END(err, "timing", cudaEventRecord(begin, x->in));
     for (int64_t kb = job->k_begin / g->block; kb < g->blocks && kb * g->block < job->n; kb++) {
         LW_TRY_END(big_block(r, g, kb, err));
@@ -382,8 +382,10 @@ static lw_status big_blocks(run *r, big *g, lw_error *err)
     r->report->kernel_seconds += ms * 1e-3;
     status = look(r, err);
 end:
-    cudaEventDestroy(begin);
-    cudaEventDestroy(end);
+    if (begin)
+        cudaEventDestroy(begin);
+    if (end)
+        cudaEventDestroy(end);
     return status;
 }
 
