@@ -32,6 +32,15 @@ static const char *packed_with(const char *bytes, size_t n)
     return NULL;
 }
 
+/* Bytes of gzip's shortest file: header 10, an empty block 2, check sum and length 8. zlib takes fewer for
+ * plain text. */
+enum { SHORTEST_GZIP = 20 };
+
+static bool begins_gzip(const char *bytes, size_t n)
+{
+    return n > 0 && memcmp(bytes, "\x1F\x8B", n < 2 ? n : 2) == 0;
+}
+
 lw_status lw_infile_open(lw_infile *out, const char *path, const char *shown, lw_error *err)
 {
     struct stat info;
@@ -52,12 +61,13 @@ lw_status lw_infile_open(lw_infile *out, const char *path, const char *shown, lw
         close(fd);
         return lw_fail_memory(err, sizeof info);
     }
-    char bytes[8];
+    char bytes[SHORTEST_GZIP];
     errno = 0;
     ssize_t got = hpeek(stream, bytes, sizeof bytes);
     int reason = errno;
     const char *program = got > 0 ? packed_with(bytes, (size_t)got) : NULL;
-    if (got < 0 || program)
+    bool cut = got < SHORTEST_GZIP && got > 0 && begins_gzip(bytes, (size_t)got);
+    if (got < 0 || program || cut)
         hclose_abruptly(stream);
     if (got < 0)
         return lw_fail(err, LW_E_IO, "%s: reading failed: %s", shown, strerror(reason));
@@ -65,6 +75,8 @@ lw_status lw_infile_open(lw_infile *out, const char *path, const char *shown, lw
         return lw_fail(err, LW_E_INPUT,
                        "%s: is compressed with %s: unpack it first (gzip and bgzip are read)", shown,
                        program);
+    if (cut)
+        return lw_fail(err, LW_E_INPUT, "%s: the compressed data are cut short: fetch the file again", shown);
     *out = (lw_infile){.stream = stream,
                        .fd = fd,
                        .regular = S_ISREG(info.st_mode) && !is_stdin,
