@@ -35,7 +35,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int32_t query_len[QUERIES], subject_len[SUBJECTS], order[SUBJECTS];
     fuzz_bytes bytes = {data, size};
     err = (lw_error){0};
-    const char *off = disabled[fuzz_take(&bytes, 4)];
+    uint32_t first = fuzz_take(&bytes, 256);
+    const char *off = disabled[first % 4];
+    /* the scalar row takes nearly all of the time: most inputs are short sequences, one in 64 is of the
+     * longest */
+    const uint32_t longest = first / 4 == 21 ? LONGEST : first / 32 == 5 ? LONGEST / 4 : LONGEST / 12;
     int scale = fuzz_take(&bytes, 4) == 3 ? 300 : 16;
     int open = (int)fuzz_take(&bytes, (uint32_t)scale), extend = (int)fuzz_take(&bytes, (uint32_t)scale);
     lw_scoring letters, scoring;
@@ -48,14 +52,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int64_t at = 0;
     for (int i = 0; i < n_queries; i++) {
         query_start[i] = at;
-        query_len[i] = (int32_t)fuzz_take(&bytes, LONGEST);
+        query_len[i] = (int32_t)fuzz_take(&bytes, longest);
         min_score[i] = 1 + (int32_t)fuzz_take(&bytes, 60);
         filter[i] = (int32_t)fuzz_take(&bytes, 60);
         draw(&bytes, query_codes + at, query_len[i], query_codes, i ? query_len[0] : 0);
         at += query_len[i];
     }
     /* the longest subject first; small steps make many of equal length */
-    int32_t len = (int32_t)fuzz_take(&bytes, LONGEST);
+    int32_t len = (int32_t)fuzz_take(&bytes, longest);
     at = 0;
     for (int i = 0; i < n_subjects; i++) {
         subject_start[i] = at;
