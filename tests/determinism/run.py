@@ -1,33 +1,49 @@
 #!/usr/bin/env python3
 """The same input gives the same bytes: every command on every backend that can run here, on every instruction set,
-with 1, 2 and 5 threads, from a file and from a pipe, and twice; and every mode, preset, gap scheme and form of output
-of align, pairs and realign on every backend, from larger inputs. @PG lines, which quote the command line, are left
-out of SAM; BAM and CRAM are compared as the SAM that they hold and, between runs of one command line, byte by byte.
-Rows for a GPU are skipped, by name, where there is none.
+with several numbers of threads and sizes of a batch, from a file and from a pipe, and again and again; and every mode,
+preset, gap scheme and form of output of align, pairs and realign on every backend, from larger inputs. @PG lines, which
+quote the command line, are left out of SAM; BAM and CRAM are compared as the SAM that they hold and, between runs of one
+command line, byte by byte. Rows for a GPU are skipped, by name, where there is none.
 
-    run.py --program BUILD/lanewise"""
+    run.py --program BUILD/lanewise [--repeats N] [--only WORD]"""
 import argparse
+import collections
+import concurrent.futures
 import hashlib
 import os
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "faults"))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "infer"))
 import run as faults  # its small inputs
+import tiny_onnx  # noqa: E402
 
 SETS = ("", "avx512bw", "avx512bw,avx2", "avx512bw,avx2,sse41,neon")
+SMALL = ["--batch", "700"]
+LITTLE = ["--gpu-mem", "600M"]
+# command line, and what may be added to it on a GPU without changing the result
 JOBS = {
-    "align, SAM": ["align", "ref.fa", "reads.fq", "-o", "out.sam", "--secondary", "2"],
-    "align, global": ["align", "ref.fa", "reads.fq", "-o", "out.paf", "--mode", "semiglobal"],
-    "pairs": ["pairs", "a.fa", "b.fa", "-o", "out.tsv", "--mode", "global"],
-    "realign": ["realign", "ref.fa", "in.sam", "-o", "out.sam"],
-    "search": ["search", "query.fa", "db.fa", "-o", "out.tsv", "--align"],
-    "apsp": ["apsp", "graph.tsv", "-o", "out.npy", "--next"],
-    "apsp, routes": ["apsp", "graph.tsv", "-o", "out.tsv", "--stats"],
+    "align, SAM": (["align", "ref.fa", "reads.fq", "-o", "out.sam", "--secondary", "2"], SMALL),
+    "align, global": (["align", "ref.fa", "reads.fq", "-o", "out.paf", "--mode", "semiglobal"], SMALL),
+    "pairs": (["pairs", "a.fa", "b.fa", "-o", "out.tsv", "--mode", "global"], SMALL),
+    "pairs, two prices": (["pairs", "a.fa", "b.fa", "-o", "out.tsv", "-A", "2", "-O", "4,24", "-E", "2,1"], SMALL),
+    "realign": (["realign", "ref.fa", "in.sam", "-o", "out.sam"], SMALL),
+    "search": (["search", "query.fa", "db.fa", "-o", "out.tsv", "--align"], LITTLE),
+    "apsp": (["apsp", "graph.tsv", "-o", "out.npy", "--next"], LITTLE),
+    "apsp, routes": (["apsp", "graph.tsv", "-o", "out.tsv", "--stats"], LITTLE),
+    "linear": (["layer", "linear", "--input", "x=x.npy", "--input", "x-scale=0.02", "--input", "w=w.npy", "--input", "w-scale=0.01",
+                "--input", "y-scale=0.5", "-o", "out.npy"], []),
+    "convolution": (["layer", "conv2d", "--input", "x=image.npy", "--input", "x-scale=0.02", "--input", "w=kernel.npy", "--input",
+                     "w-scale=0.01", "--input", "y-scale=0.5", "--set", "pads=1,1,1,1", "-o", "out.npy"], []),
+    "model": (["infer", "model8.onnx", "--input", "x.npy", "--output", "out.npy"], []),
 }
+
 TWO_PIECE = ["-A", "2", "-B", "4", "-O", "4,24", "-E", "2,1"]
 PAIRS, PROTEINS, READS = ["pairs", "wa.fa", "wb.fa"], ["pairs", "pa.fa", "pb.fa"], ["align", "wref.fa", "reads.fa"]
 # on every backend, from the inputs of wide()
@@ -107,9 +123,47 @@ def wide(folder):
     faults.write(folder + "/reads.fa", "".join(">p%d\n%s\n" % (i // 2, r) for i, r in enumerate(reads)))
 
 
+def arrays(folder):
+    draw = random.Random(3)
+    for name, kind, shape in (("x", "|u1", (33, 96)), ("w", "|i1", (50, 96)), ("image", "|u1", (2, 8, 13, 11)),
+                              ("kernel", "|i1", (12, 8, 3, 3))):
+        size = 1
+        for n in shape:
+            size *= n
+        faults.npy("%s/%s.npy" % (folder, name), kind, shape, draw.randbytes(size))
+    t = tiny_onnx
+    constants = [t.tensor("w1", t.INT8, [96, 40], draw.randbytes(3840)), t.tensor("w2", t.INT8, [40, 70], draw.randbytes(2800)),
+                 t.tensor("scale", t.FLOAT, [], t.floats(0.03)), t.tensor("coarse", t.FLOAT, [], t.floats(9.0)),
+                 t.tensor("zero", t.UINT8, [], bytes([128])), t.tensor("none", t.INT8, [], bytes([0]))]
+    nodes = [t.node("QLinearMatMul", ["x", "scale", "zero", "w1", "scale", "none", "scale", "zero"], ["h"]),
+             t.node("QLinearMatMul", ["h", "scale", "zero", "w2", "scale", "none", "scale", "zero"], ["y"])]
+    faults.write(folder + "/model8.onnx", t.model(nodes, [t.value("x", t.UINT8, [33, 96])], [t.value("y", t.UINT8, [33, 70])], constants))
+
+
+def more_inputs(program, folder):
+    arrays(folder)
+    wide(folder)
+    subprocess.run([program, "align", "ref.fa", "reads.fq", "-q", "-o", "in.sam"], cwd=folder, check=True)
+    # gaps so dear that realign finds better ones
+    subprocess.run([program, "align", "wref.fa", "reads.fa", "-O", "30", "-E", "3", "-q", "-o", "placed.sam"], cwd=folder, check=True)
+
+
+def usable(program, command):
+    """Rows that the program itself calls usable; a row that then fails is a failure."""
+    done = subprocess.run([program, command, "--backend", "list"], stdout=subprocess.PIPE, text=True, check=True)
+    lines = [line.split() for line in done.stdout.splitlines()]
+    return [row[0] for row, state in zip(lines[::2], lines[1::2]) if state[0].startswith("usable")]
+
+
 class Matrix:
-    def __init__(self, program, folder):
-        self.program, self.folder, self.passed, self.failed, self.skipped = program, folder, 0, 0, 0
+    """One job, in a folder of its own."""
+    def __init__(self, program, inputs, name, repeats):
+        self.program, self.name, self.repeats, self.passed, self.failed = program, name, repeats, 0, 0
+        self.job, self.more = JOBS.get(name, (WIDE.get(name), []))
+        self.lines, self.runs = [], collections.Counter()
+        self.folder = tempfile.mkdtemp()
+        for file in os.listdir(inputs):
+            os.link(os.path.join(inputs, file), os.path.join(self.folder, file))
 
     def result(self, job, extra=(), disable="", stdin=None):
         env = dict(os.environ, LANEWISE_DISABLE=disable)
@@ -134,77 +188,73 @@ class Matrix:
             self.passed += 1
         else:
             self.failed += 1
-            print("FAILED %s: %s" % (what, got if got.startswith("exit") else "other bytes"))
-
-    def usable(self, command):
-        """Rows that the program itself calls usable; a row that then fails is a failure."""
-        done = subprocess.run([self.program, command, "--backend", "list"], stdout=subprocess.PIPE, text=True, check=True)
-        lines = [line.split() for line in done.stdout.splitlines()]
-        return [row[0] for row, state in zip(lines[::2], lines[1::2]) if state[0].startswith("usable")]
-
-    def wide(self):
-        backends = {command: self.usable(command) for command in ("align", "realign", "pairs")}
-        for name, job in WIDE.items():
-            want = self.result(job, ["--backend", "scalar"])
-            if want.startswith("exit"):
-                self.compare(name, want, "a result")
-            for backend in backends[job[0]][1:]:
-                self.compare("%s, %s" % (name, backend), self.result(job, ["--backend", backend]), want)
-        print("%d jobs of larger inputs: %s" % (len(WIDE), " ".join(backends["pairs"])))
-        for backend in ("cuda-dpx", "cuda-half2", "cuda-int"):
-            if backend not in backends["pairs"]:
-                print("skipped: %s, not usable here" % backend)
-                self.skipped += 1
+            self.lines.append("FAILED %s, %s: %s" % (self.name, what, got if got.startswith("exit") else "other bytes"))
 
     def run(self):
-        for name, job in JOBS.items():
-            want = self.result(job, ["--backend", "scalar"])
-            if want.startswith("exit"):
-                self.compare(name, want, "a result")
-                continue
-            backends = self.usable(job[0])
-            for backend in backends:
-                for disable in SETS if backend == "cpu" else ("",):
-                    for threads in ("1", "2", "5") if backend == "cpu" and not disable else ("2",):
-                        got = self.result(job, ["--backend", backend, "-t", threads], disable)
-                        self.compare("%s, %s, -t %s, without '%s'" % (name, backend, threads, disable), got, want)
-            again = self.result(job)
-            self.compare("%s, again" % name, again, want)
-            at = 2 if job[0] in ("align", "realign") else 1
-            with open(os.path.join(self.folder, job[at]), "rb") as file:
+        want = self.result(self.job, ["--backend", "scalar"])
+        if want.startswith("exit"):
+            self.compare("scalar", want, "a result")
+            return self
+        backends = usable(self.program, self.job[0])
+        if self.name in WIDE:
+            for backend in backends[1:]:
+                self.compare(backend, self.result(self.job, ["--backend", backend]), want)
+            self.lines.append("%s: %s" % (self.name, " ".join(backends)))
+            return self
+        for backend in backends:
+            if backend == "cpu":
+                settings = [(threads, [], disable) for disable in SETS for threads in (("1", "2", "5") if not disable else ("2",))]
+                settings += [("2", self.more, "")] if self.more == SMALL else []
+            elif backend == "scalar":
+                settings = [("2", [], "")]
+            else:
+                settings = [(threads, more, "") for threads in ("1", "2", "5") for more in ([[], self.more] if self.more else [[]])]
+            for threads, more, disable in settings:
+                for _ in range(self.repeats if backend != "scalar" else 1):
+                    got = self.result(self.job, ["--backend", backend, "-t", threads] + more, disable)
+                    self.runs[backend] += 1
+                    self.compare("%s, -t %s %s, without '%s'" % (backend, threads, " ".join(more), disable), got, want)
+        self.compare("again", self.result(self.job), want)
+        at = 2 if self.job[0] in ("align", "realign") else 1
+        if self.job[0] in ("align", "pairs", "realign", "apsp"):
+            with open(os.path.join(self.folder, self.job[at]), "rb") as file:
                 text = file.read()
-            if job[0] in ("align", "pairs", "realign", "apsp"):
-                piped = self.result(job[:at] + ["-"] + job[at + 1:], (), "", text)
-                self.compare("%s, from a pipe" % name, piped, want)
-            print("%s: %s" % (name, " ".join(backends)))
-        for suffix in ("bam", "cram"):
-            job = ["align", "ref.fa", "reads.fq", "-o", "out." + suffix]
-            want = self.result(job, ["-t", "2"])
-            self.compare("align, %s, again" % suffix, self.result(job, ["-t", "2"]), want)
+            piped = self.result(self.job[:at] + ["-"] + self.job[at + 1:], (), "", text)
+            self.compare("from a pipe", piped, want)
+        self.lines.append("%s: %s" % (self.name, ", ".join("%s %d" % pair for pair in self.runs.items())))
+        return self
 
-
-JOBS_OF = {}
-for _job in JOBS.values():
-    JOBS_OF.setdefault(_job[0], _job)
+    def again(self, suffix):
+        job = ["align", "ref.fa", "reads.fq", "-o", "out." + suffix]
+        want = self.result(job, ["-t", "2"])
+        self.compare("again", self.result(job, ["-t", "2"]), want)
+        return self
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--program", required=True)
+    parser.add_argument("--repeats", type=int, default=1)
+    parser.add_argument("--only", default="")
     args = parser.parse_args()
-    program = os.path.abspath(args.program)
+    program, started = os.path.abspath(args.program), time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         faults.inputs(folder)
-        wide(folder)
-        subprocess.run([program, "align", "ref.fa", "reads.fq", "-q", "-o", "in.sam"], cwd=folder, check=True)
-        # gaps so dear that realign finds better ones
-        subprocess.run([program, "align", "wref.fa", "reads.fa", "-O", "30", "-E", "3", "-q", "-o", "placed.sam"],
-                       cwd=folder, check=True)
-        matrix = Matrix(program, folder)
-        matrix.run()
-        matrix.wide()
-    print("cases: %d passed, %d failed, %d skipped" % (matrix.passed, matrix.failed, matrix.skipped))
-    return 1 if matrix.failed else 0
+        more_inputs(program, folder)
+        rows = [Matrix(program, folder, name, args.repeats) for name in (*JOBS, *WIDE) if args.only in name]
+        files = [Matrix(program, folder, "align, " + suffix, 1) for suffix in ("bam", "cram")]
+        known = usable(program, "pairs") + usable(program, "layer")
+        skipped = [b for b in ("cuda-dpx", "cuda-half2", "cuda-int", "cuda-tensor", "cuda-dp4a") if b not in known]
+        print("".join("skipped: %s, not usable here\n" % b for b in skipped), end="")
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            done = list(pool.map(lambda row: row.run() if row.job else row.again(row.name.split()[-1]), rows + files))
+        for row in done:
+            print("\n".join(row.lines), end="\n" if row.lines else "")
+            shutil.rmtree(row.folder)
+    failed = sum(row.failed for row in done)
+    print("determinism: %d comparisons in %.0f s" % (sum(row.passed for row in done) + failed, time.monotonic() - started))
+    print("cases: %d passed, %d failed, %d skipped" % (sum(row.passed for row in done), failed, len(skipped)))
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
