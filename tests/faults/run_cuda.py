@@ -292,10 +292,11 @@ class Faults:
         spec = importlib.util.spec_from_file_location("determinism", os.path.join(os.path.dirname(HERE), "determinism", "run.py"))
         determinism = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(determinism)
-        determinism.arrays(self.source)
-        subprocess.run([self.args.program, "align", "ref.fa", "reads.fq", "-q", "-o", "in.sam"], cwd=self.source, check=True)
+        determinism.more_inputs(self.args.program, self.source)
         items = []
-        for name, (job, more) in determinism.JOBS.items():
+        table = dict(determinism.JOBS)
+        table.update((name, (job, [])) for name, job in determinism.WIDE.items())
+        for name, (job, more) in table.items():
             backends = INFER if job[0] in ("layer", "infer") else PATHS if job[0] == "apsp" else ALIGN
             for backend in ("cpu",) + backends:
                 for threads in ("1", "2", "5"):
