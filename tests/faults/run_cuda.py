@@ -463,7 +463,7 @@ def main():
         tried = Faults(args, source)
         for name in unwrapped(args.library) if args.library else []:
             tried.wrong("calls", name, "inject_cuda.c does not know it")
-        if "matrix" in args.parts:
+        if not args.pretend and "matrix" in args.parts:
             tried.matrix()
         if "faults" in args.parts:
             tried.all()
