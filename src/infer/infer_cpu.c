@@ -64,7 +64,10 @@ typedef struct product_job {
     int64_t panels;                  /* of B */
     int64_t panel_size;              /* bytes */
     int64_t group;                   /* panels of a task */
-    int64_t block_rows;              /* rows of A whose sums are kept until they are whole */
+    int tile_rows;                   /* rows of A that are multiplied at a time */
+    int64_t block_rows;              /* rows of A whose sums are kept until they are whole, */
+    int64_t ld;                      /* and numbers of such a row */
+    int64_t depth;                   /* steps of a block */
     int32_t *a;                      /* tiles of A */
     int32_t *row_sum;                /* of A as stored */
     const packed_b *b;               /* NULL: each task packs its own panels */
@@ -113,10 +116,8 @@ static lw_status product_task(void *arg, int64_t task, int worker, lw_error *err
         panel = packed;
         column_sum = sum;
     }
-    /* one tile of rows reads every panel once, from one end to the other */
     int64_t step = wide * kernels->depth; /* bytes */
-    int64_t ld = job->group * wide, whole = job->tiles ? job->panel_steps : job->steps,
-            depth = g->m <= LW_CPU_GEMM_ROWS ? job->steps : LW_CPU_GEMM_DEPTH / kernels->depth;
+    int64_t ld = job->ld, whole = job->tiles ? job->panel_steps : job->steps, depth = job->depth;
     if (job->tiles)
         job->tiles->begin();
     for (int64_t top = 0; top < g->m; top += job->block_rows) {
@@ -125,12 +126,17 @@ static lw_status product_task(void *arg, int64_t task, int worker, lw_error *err
             int64_t steps = whole - s < depth ? whole - s : depth;
             for (int64_t p = 0; p < panels; p++) {
                 const int8_t *b = panel + p * job->panel_size + s * step;
-                for (int64_t i = 0; job->tiles && i < rows; i += LW_CPU_TILE_ROWS)
-                    job->tiles->multiply(job->a + (top + i) * job->panel_steps + s, job->panel_steps, steps,
-                                         b, s > 0, block + i * ld + p * wide, ld);
                 /* fetch the next block of B bit by bit meanwhile */
-                const int8_t *next = p + 1 < panels ? b + job->panel_size : panel + (s + steps) * step;
-                int64_t ahead = (steps * step * LW_CPU_GEMM_ROWS + rows - 1) / rows;
+                const int8_t *next = b + job->panel_size;
+                if (p + 1 == panels)
+                    next = s + steps < whole              ? panel + (s + steps) * step
+                           : top + rows < g->m            ? panel
+                           : first + panels < job->panels ? next - s * step
+                                                          : b;
+                int64_t ahead = (steps * step * job->tile_rows + rows - 1) / rows;
+                for (int64_t i = 0; job->tiles && i < rows; i += LW_CPU_TILE_ROWS, next += ahead)
+                    job->tiles->multiply(job->a + (top + i) * job->panel_steps + s * LW_CPU_TILE_ROWS, steps,
+                                         b, next, ahead, s > 0, block + i * ld + p * wide, ld);
                 for (int64_t i = 0; !job->tiles && i < rows; i += LW_CPU_GEMM_ROWS, next += ahead) {
                     for (int64_t at = 0; rows > LW_CPU_GEMM_ROWS && at < ahead; at += 64)
                         __builtin_prefetch(next + at, 0, 2);
@@ -335,15 +341,20 @@ static lw_status cpu_gemm(lw_pool *pool, const lw_gemm *g, lw_error *err)
     while (job.group > 1 && job.panels < 4 * job.group * workers)
         job.group /= 2;
     /* of A, of a tile and of what is kept of them */
-    int tile_rows = job.tiles ? LW_CPU_TILE_ROWS : LW_CPU_GEMM_ROWS;
+    int tile_rows = job.tile_rows = job.tiles ? LW_CPU_TILE_ROWS : LW_CPU_GEMM_ROWS;
     int64_t tiles = (g->m + tile_rows - 1) / tile_rows, whole_rows = job.tiles ? tiles * tile_rows : g->m;
-    job.block_rows = whole_rows < LW_CPU_GEMM_BLOCK_ROWS ? whole_rows : LW_CPU_GEMM_BLOCK_ROWS;
+    /* one tile of rows reads every panel once, from one end to the other */
+    int64_t depth = job.tiles ? LW_CPU_TILE_DEPTH : LW_CPU_GEMM_DEPTH, block = LW_CPU_GEMM_BLOCK_ROWS;
+    job.depth = g->m <= tile_rows ? job.panel_steps : depth / job.kernels->depth;
+    job.block_rows = whole_rows < block ? whole_rows : block;
+    /* rows of sums a multiple of 4096 bytes apart would share their places in the first-level cache */
+    job.ld = job.group * wide + (job.tiles ? LW_CPU_TILE_STEPS : 0);
     job.scratch_panels = job.b ? 0 : rounded((size_t)(job.group * job.panel_size));
     job.scratch_sums = job.b ? 0 : rounded((size_t)(job.group * wide) * sizeof(int32_t));
-    size_t scratch = job.scratch_panels + job.scratch_sums +
-                     rounded((size_t)(job.block_rows * job.group * wide) * sizeof(int32_t));
-    job.a = malloc((size_t)(whole_rows * (job.tiles ? job.panel_steps : job.steps) + LW_CPU_GEMM_A_BEYOND) *
-                   sizeof *job.a);
+    size_t scratch =
+        job.scratch_panels + job.scratch_sums + rounded((size_t)(job.block_rows * job.ld) * sizeof(int32_t));
+    int64_t a_numbers = whole_rows * (job.tiles ? job.panel_steps : job.steps) + LW_CPU_GEMM_A_BEYOND;
+    job.a = aligned_alloc(64, rounded((size_t)a_numbers * sizeof *job.a));
     job.row_sum = malloc((size_t)g->m * sizeof *job.row_sum);
     job.scratch = calloc((size_t)workers, sizeof *job.scratch);
     bool complete = job.a && job.row_sum && job.scratch;

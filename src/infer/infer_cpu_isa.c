@@ -193,6 +193,9 @@ LW_SIMD void multiply_rows(int rows, const int32_t *a, int64_t steps, const int8
     }
 #pragma GCC unroll 4
     for (int64_t s = 0; s < steps; s++, a += rows, panel += STEP) {
+        if (rows < LW_CPU_GEMM_ROWS) /* nothing else fetches: the caller's blocks are the whole depth */
+            for (int at = 0; at < STEP; at += 64)
+                __builtin_prefetch(panel + LW_CPU_GEMM_AHEAD + at, 0, 3);
         lw_vec x, b0 = lw_dot_b(panel), b1 = lw_dot_b(panel + BYTES), b2 = b0, b3 = b0;
         if (LW_CPU_GEMM_VECTORS > 2) {
             b2 = lw_dot_b(panel + 2 * BYTES);
@@ -269,15 +272,17 @@ static void finish_row(const lw_gemm *g, const lw_infer_tile *t, int r, int from
         for (int j = 0; j < n; j++)
             factor[j] = result->row_scale[row] * factor[j];
     if (result->kind == LW_RESULT_QUANTIZED) {
-        uint8_t *out = (uint8_t *)g->c;
+        /* in variables of their own: a byte that is stored could be any of *g */
+        int64_t step = g->c_by_column ? g->ldc : 1;
+        uint8_t *out = (uint8_t *)g->c + (g->c_by_column ? column * g->ldc + row : row * g->ldc + column);
         for (int j = 0; j < n; j++)
             sum[j] = lw_requantize(sum[j], factor[j], result->zero, result->low, result->high);
-        if (g->c_by_column)
+        if (step == 1)
             for (int j = 0; j < n; j++)
-                out[(column + j) * g->ldc + row] = (uint8_t)sum[j];
+                out[j] = (uint8_t)sum[j];
         else
             for (int j = 0; j < n; j++)
-                out[row * g->ldc + column + j] = (uint8_t)sum[j];
+                out[j * step] = (uint8_t)sum[j];
         return;
     }
     for (int j = 0; j < n; j++)

@@ -63,17 +63,18 @@ typedef struct lw_infer_cpu_kernels {
     void (*add_excess)(int rows, const int32_t *a, const lw_infer_excess *excess, int32_t *c, int64_t ldc);
 } lw_infer_cpu_kernels;
 
-/* Matrix tiles, which take the place of pack_a() and multiply() where there are many rows: tiles of A are
- * LW_CPU_TILE_ROWS rows, those that are missing 0, each with `steps` steps one after the other. */
+/* Matrix tiles, which take the place of pack_a() and multiply() where there are many rows: A in groups of
+ * LW_CPU_TILE_ROWS rows, missing ones 0, each of LW_CPU_TILE_ROWS * steps numbers in the tiles' own order. */
 typedef struct lw_infer_cpu_tiles {
     void (*pack_a)(const uint8_t *a, bool is_signed, int64_t lda, int64_t k, int64_t steps, int rows,
                    int32_t *tile, int32_t *row_sum);
     /* Around a thread's calls of multiply(). */
     void (*begin)(void);
     void (*end)(void);
-    /* a: rows lda int32 apart; steps: a multiple of LW_CPU_TILE_STEPS. */
-    void (*multiply)(const int32_t *a, int64_t lda, int64_t steps, const int8_t *panel, bool add, int32_t *c,
-                     int64_t ldc);
+    /* a: of one group, from a step on that is a multiple of LW_CPU_TILE_STEPS, as `steps` is. Fetches about
+     * `ahead` bytes from `next` into the caches meanwhile. */
+    void (*multiply)(const int32_t *a, int64_t steps, const int8_t *panel, const int8_t *next, int64_t ahead,
+                     bool add, int32_t *c, int64_t ldc);
 } lw_infer_cpu_tiles;
 
 extern const lw_infer_cpu_tiles lw_infer_tiles_amx;

@@ -18,31 +18,41 @@ enum {
 _Static_assert((int)ROWS == (int)LW_CPU_TILE_ROWS && (int)STEPS == (int)LW_CPU_TILE_STEPS,
                "the caller lays A out in such tiles");
 
-/* Row by row, signed bytes plus 128, missing rows and bytes 0. */
+/* Tile after tile: for every 64 bytes of depth, 32 rows of 64 bytes one after the other. Signed bytes plus
+ * 128, missing rows and bytes 0. */
 static void pack_a(const uint8_t *a, bool is_signed, int64_t lda, int64_t k, int64_t steps, int rows,
                    int32_t *tile, int32_t *row_sum)
 {
-    uint8_t flip = is_signed ? 0x80 : 0, *to = (uint8_t *)(void *)tile;
-    for (int i = 0; i < ROWS; i++, to += steps * DEPTH) {
+    uint8_t flip = is_signed ? 0x80 : 0;
+    for (int i = 0; i < ROWS; i++) {
+        uint8_t *to = (uint8_t *)(void *)tile + i * LW_TILE_BYTES;
+        const uint8_t *from = a + i * lda;
         uint32_t sum = 0;
-        int64_t n = i < rows ? k : 0;
-        for (int64_t b = 0; b < n; b++) {
-            to[b] = a[i * lda + b] ^ flip;
-            sum += to[b];
+        for (int64_t left = i < rows ? k : 0, s = 0; s < steps; s += STEPS, to += ROWS * LW_TILE_BYTES) {
+            int here = left < LW_TILE_BYTES ? (int)left : LW_TILE_BYTES;
+            if (here == LW_TILE_BYTES)
+                for (int b = 0; b < LW_TILE_BYTES; b++)
+                    sum += to[b] = from[b] ^ flip;
+            else
+                for (int b = 0; b < LW_TILE_BYTES; b++)
+                    sum += to[b] = b < here ? from[b] ^ flip : 0;
+            from += here;
+            left -= here;
         }
-        memset(to + n, 0, (size_t)(steps * DEPTH - n));
         if (i < rows)
             row_sum[i] = (int32_t)sum;
     }
 }
 
-static void multiply(const int32_t *a, int64_t lda, int64_t steps, const int8_t *panel, bool add, int32_t *c,
-                     int64_t ldc)
+static void multiply(const int32_t *a, int64_t steps, const int8_t *panel, const int8_t *next, int64_t ahead,
+                     bool add, int32_t *c, int64_t ldc)
 {
-    const int32_t *a1 = a + LW_TILE_ROWS * lda;
+    /* what is fetched of `next` beside each tile of the depth */
+    int64_t each = ahead * STEPS / (2 * steps);
     for (int half = 0; half < COLUMNS; half += 32) {
         int32_t *c0 = c + half, *c1 = c0 + LW_TILE_ROWS * ldc;
         const int8_t *b = panel + half * DEPTH;
+        const int32_t *x = a;
         if (add) {
             lw_tile_load(0, c0, ldc * 4);
             lw_tile_load(1, c0 + 16, ldc * 4);
@@ -54,15 +64,18 @@ static void multiply(const int32_t *a, int64_t lda, int64_t steps, const int8_t 
             lw_tile_zero(2);
             lw_tile_zero(3);
         }
-        for (int64_t s = 0; s < steps; s += STEPS, b += STEPS * STEP) {
-            lw_tile_load(4, a + s, lda * 4);
+        for (int64_t s = 0; s < steps; s += STEPS, b += STEPS * STEP, x += STEPS * ROWS) {
+            lw_tile_load(4, x, LW_TILE_BYTES);
             lw_tile_load(6, b, STEP);
             lw_tile_load(7, b + 16 * DEPTH, STEP);
             lw_tile_dot(0, 4, 6);
-            lw_tile_load(5, a1 + s, lda * 4);
+            lw_tile_load(5, x + STEPS * LW_TILE_ROWS, LW_TILE_BYTES);
             lw_tile_dot(1, 4, 7);
             lw_tile_dot(2, 5, 6);
             lw_tile_dot(3, 5, 7);
+            for (int64_t at = 0; at < each; at += 64)
+                __builtin_prefetch(next + at, 0, 2);
+            next += each;
         }
         lw_tile_store(0, c0, ldc * 4);
         lw_tile_store(1, c0 + 16, ldc * 4);
