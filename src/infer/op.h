@@ -38,7 +38,7 @@ const lw_op *lw_op_find_any(const char *domain, const char *name);
 /* The operators of each ops_*.c; a row with name NULL ends a list. */
 extern const lw_op lw_ops_quantize[], lw_ops_quant_product[], lw_ops_quant_conv[], lw_ops_qlinear[],
     lw_ops_elementwise[], lw_ops_shape[], lw_ops_linear[], lw_ops_recurrent[], lw_ops_reduce[],
-    lw_ops_attention[], lw_ops_resize[], lw_ops_deconv[], lw_ops_einsum[];
+    lw_ops_attention[], lw_ops_resize[], lw_ops_deconv[], lw_ops_einsum[], lw_ops_nbits[];
 
 /* ---- for the operators ---- */
 

@@ -46,6 +46,19 @@ one, zero = (FLOAT, [], 1.0), (UINT8, [], 0)
 byte = (UINT8, [1, 1, 1, 1, 1], 7)
 microsoft = "com.microsoft"
 models = {
+    "matmul_nbits_sizes": of("MatMulNBits", (FLOAT, [1, 1], 1), (UINT8, [1, 1, 1], 1), one, domain=microsoft, K=2**31 - 1, N=2**31 - 1,
+                             bits=4, block_size=16),
+    "matmul_nbits_block": of("MatMulNBits", (FLOAT, [1, 1], 1), (UINT8, [1, 1, 8], *[1] * 8), one, domain=microsoft, K=1, N=1, bits=4,
+                             block_size=LEAST),
+    "matmul_nbits_group": of("MatMulNBits", (FLOAT, [1, 2], 1, 1), (UINT8, [1, 1, 8], *[1] * 8), (FLOAT, [1], 1), None, (INT32, [2], -1, 7),
+                             domain=microsoft, K=2, N=1, bits=4, block_size=16),
+    "resize_part": of("Resize", image, (FLOAT, [10], *[-3e38] * 5, *[3e38] * 5), None, (INT64, [5], 2, 2, 2, 2, 2), mode="linear",
+                      coordinate_transformation_mode="tf_crop_and_resize", opset=18),
+    "resize_smooth": of("Resize", (FLOAT, [1, 4], 1, 2, 3, 4), None, (FLOAT, [2], 1, 1e-38), mode="cubic", antialias=1, opset=18),
+    "resize_far": of("Resize", (FLOAT, [1, 4], 1, 2, 3, 4), None, None, (INT64, [2], 1, MOST), mode="cubic",
+                     keep_aspect_ratio_policy="not_smaller", opset=18),
+    "einsum_ellipsis": of("Einsum", x4, x4, equation="...,......->..."),
+    "einsum_short": of("Einsum", x4, equation="...iiiiii->i..."),
     # numbers at the ends of their types
     "range": of("Range", (INT64, [], LEAST), (INT64, [], MOST), (INT64, [], 2**62)),
     "slice_step": of("Slice", x4, (INT64, 1), (INT64, MOST), (INT64, 0), (INT64, MOST)),

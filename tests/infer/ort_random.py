@@ -18,7 +18,7 @@ except ImportError as missing:
     print("cases: 0 passed, 0 failed, 1 skipped")
     sys.exit(0)
 
-ONNX_TYPE = {np.uint8: T.UINT8, np.int8: T.INT8, np.int32: T.INT32, np.float32: T.FLOAT, np.int16: T.INT16, np.uint16: T.UINT16, np.bool_: T.BOOL}
+ONNX_TYPE = {np.uint8: T.UINT8, np.int8: T.INT8, np.int32: T.INT32, np.float32: T.FLOAT, np.int16: T.INT16, np.uint16: T.UINT16, np.int64: T.INT64, np.bool_: T.BOOL}
 BYTES = [np.uint8, np.int8]
 
 
@@ -245,9 +245,32 @@ class Cases:
         x = self.floats(3, 40) * np.float32(3)
         return op, "com.microsoft", {}, [x] if op == "Gelu" else [x, self.floats(40)]
 
+    def nbits(self):
+        m, n, k, bits, block = self.size(7), self.size(70), self.size(150), [4, 8][self.r.integers(2)], [16, 32, 64][self.r.integers(3)]
+        blocks = -(-k // block)
+        zero = [None, self.data(np.uint8, n * (-(-blocks * bits // 8)))][self.r.integers(2)]
+        return "MatMulNBits", "com.microsoft", {"K": k, "N": n, "bits": bits, "block_size": block}, [
+            self.floats(2, m, k), self.data(np.uint8, n, blocks, block * bits // 8), self.scale(n * blocks) * np.float32(0.1), zero, None,
+            [None, self.floats(n)][self.r.integers(2)]]
+
+    def resize(self):
+        mode = ["nearest", "linear", "cubic"][self.r.integers(3)]
+        places = ["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric"]
+        attrs = {"mode": mode, "coordinate_transformation_mode": places[self.r.integers(4)], "nearest_mode": "floor"}
+        if mode == "cubic":
+            attrs["exclude_outside"] = int(self.r.integers(2))
+            attrs["cubic_coeff_a"] = [-0.75, -0.5][self.r.integers(2)]
+        sizes = np.array([1, 2, self.size(12), self.size(12)], np.int64)
+        return "Resize", "", attrs, [self.floats(1, 2, self.size(8) + 1, self.size(8) + 1), None, None, sizes]
+
+    def einsum(self):
+        equation, shapes = [("...ij,...jk->...ik", ((2, 5, 3, 4), (2, 5, 4, 2))), ("bhqd,bhkd->bhqk", ((2, 3, 4, 5), (2, 3, 6, 5))),
+                            ("...i,...i->...", ((2, 3, 4), (2, 1, 4))), ("a...->...a", ((2, 3, 4),))][self.r.integers(4)]
+        return "Einsum", "", {"equation": equation}, [self.floats(*s) for s in shapes]
+
 
 # relative to the largest magnitude; integers that come of floats on the way may differ by one
-BOUNDED = {"attention", "lstm", "rnn", "embed", "skip", "gelu"}
+BOUNDED = {"attention", "lstm", "rnn", "embed", "skip", "gelu", "nbits", "resize", "einsum"}
 FLOAT_BOUND = {"DynamicQuantizeLSTM": 0.005}
 
 
@@ -285,7 +308,8 @@ def main():
     cases = Cases(seed)
     makers = [cases.qlinear_matmul, cases.matmul_integer, cases.qlinear_conv, cases.conv_integer, cases.quantize, cases.dequantize,
               cases.dynamic_quantize, cases.qlinear_add, cases.qgemm, cases.by_table, cases.pool, cases.concat, cases.average_pool, cases.softmax, cases.where,
-              cases.attention, cases.lstm, cases.rnn, cases.embed, cases.skip, cases.gelu]
+              cases.attention, cases.lstm, cases.rnn, cases.embed, cases.skip, cases.gelu,
+              cases.nbits, cases.resize, cases.einsum]
     passed = failed = skipped = 0
     options = ort.SessionOptions()
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
