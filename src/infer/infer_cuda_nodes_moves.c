@@ -1,0 +1,147 @@
+/* infer_cuda_nodes_moves.c - operators on the device that only move elements. */
+#include <string.h>
+
+#include "common/fail.h"
+#include "infer/infer_cuda_nodes.h"
+
+/* Shapes and indices (int64) stay with the host, which computes with them. */
+static bool moves_here(const lw_tensor *t)
+{
+    return t && t->bits == 0 && t->dtype != LW_I64 && t->dtype != LW_BOOL;
+}
+
+static bool transpose_fits(const lw_op_call *c)
+{
+    const lw_tensor *x = lw_in(c, 0);
+    int64_t n;
+    bool seen[LW_MAX_RANK] = {false};
+    if (!moves_here(x))
+        return false;
+    const int64_t *perm = lw_node_ints(c->node, "perm", &n);
+    for (int k = 0; perm && k < x->rank; k++) {
+        if (n != x->rank || perm[k] < 0 || perm[k] >= x->rank || seen[perm[k]])
+            return false;
+        seen[perm[k]] = true;
+    }
+    return true;
+}
+
+static void steps_of(int rank, const int64_t *dim, int64_t *stride)
+{
+    int64_t step = 1;
+    for (int k = rank - 1; k >= 0; k--) {
+        stride[k] = step;
+        step *= dim[k];
+    }
+}
+
+static lw_status node_transpose(infer_cuda *x, const lw_op_call *c, bool *fits, lw_error *err)
+{
+    if (!lw_cuda_accept(x, transpose_fits(c), fits))
+        return LW_OK;
+    lw_tensor *t = lw_in(c, 0);
+    int64_t n, own[LW_MAX_RANK];
+    const int64_t *perm = lw_node_ints(c->node, "perm", &n);
+    lw_cuda_strided s = {.rank = t->rank, .size = (int)lw_dtype_size(t->dtype)};
+    steps_of(t->rank, t->dim, own);
+    for (int k = 0; k < t->rank; k++) {
+        int64_t from = perm ? perm[k] : t->rank - 1 - k;
+        s.dim[k] = t->dim[from];
+        s.stride[k] = own[from];
+    }
+    steps_of(s.rank, s.dim, s.to_stride);
+    LW_TRY(lw_cuda_bring(x, t, &s.from, err));
+    LW_TRY(lw_cuda_tensor(x, &c->out[0], t->dtype, t->rank, s.dim, &s.to, err));
+    return lw_cuda_copy_strided(x, &s, err);
+}
+
+static bool concat_fits(const lw_op_call *c)
+{
+    const lw_tensor *first = lw_in(c, 0);
+    int axis;
+    if (!moves_here(first) || lw_axis(lw_node_int(c->node, "axis", 0), first->rank, &axis, NULL) != LW_OK)
+        return false;
+    for (int i = 0; i < c->n_in; i++) {
+        const lw_tensor *t = lw_in(c, i);
+        if (!t || t->rank != first->rank || t->dtype != first->dtype)
+            return false;
+        for (int k = 0; k < t->rank; k++)
+            if (k != axis && t->dim[k] != first->dim[k])
+                return false;
+    }
+    return true;
+}
+
+static lw_status node_concat(infer_cuda *x, const lw_op_call *c, bool *fits, lw_error *err)
+{
+    if (!lw_cuda_accept(x, concat_fits(c), fits))
+        return LW_OK;
+    lw_tensor *first = lw_in(c, 0);
+    int axis = 0;
+    int64_t dim[LW_MAX_RANK], size = lw_dtype_size(first->dtype), at = 0;
+    void *to;
+    LW_TRY(lw_axis(lw_node_int(c->node, "axis", 0), first->rank, &axis, err));
+    memcpy(dim, first->dim, sizeof dim);
+    dim[axis] = 0;
+    for (int i = 0; i < c->n_in; i++)
+        dim[axis] += lw_in(c, i)->dim[axis];
+    LW_TRY(lw_cuda_tensor(x, &c->out[0], first->dtype, first->rank, dim, &to, err));
+    for (int i = 0; i < c->n_in; i++) {
+        lw_tensor *t = lw_in(c, i);
+        lw_cuda_strided s = {.rank = t->rank, .size = (int)size};
+        memcpy(s.dim, t->dim, sizeof s.dim);
+        steps_of(t->rank, t->dim, s.stride);
+        steps_of(t->rank, dim, s.to_stride);
+        LW_TRY(lw_cuda_bring(x, t, &s.from, err));
+        s.to = (char *)to + at * s.to_stride[axis] * size;
+        LW_TRY(lw_cuda_copy_strided(x, &s, err));
+        at += t->dim[axis];
+    }
+    return LW_OK;
+}
+
+/* Indices must be known to the host, which checks them. */
+static bool gather_fits(const lw_op_call *c)
+{
+    const lw_tensor *x = lw_in(c, 0), *indices = lw_in(c, 1);
+    int axis;
+    if (!moves_here(x) || !indices || (indices->dtype != LW_I64 && indices->dtype != LW_I32) ||
+        !indices->data || lw_axis(lw_node_int(c->node, "axis", 0), x->rank, &axis, NULL) != LW_OK ||
+        x->rank - 1 + indices->rank > LW_MAX_RANK)
+        return false;
+    for (int64_t i = 0; i < indices->count; i++) {
+        int64_t v = lw_tensor_integer(indices, i);
+        if (v < -x->dim[axis] || v >= x->dim[axis])
+            return false;
+    }
+    return true;
+}
+
+static lw_status node_gather(infer_cuda *x, const lw_op_call *c, bool *fits, lw_error *err)
+{
+    if (!lw_cuda_accept(x, gather_fits(c), fits))
+        return LW_OK;
+    lw_tensor *t = lw_in(c, 0), *indices = lw_in(c, 1);
+    int axis = 0, rank = t->rank - 1 + indices->rank;
+    int64_t dim[LW_MAX_RANK];
+    const void *from, *at;
+    void *to;
+    LW_TRY(lw_axis(lw_node_int(c->node, "axis", 0), t->rank, &axis, err));
+    for (int k = 0; k < rank; k++)
+        dim[k] = k < axis                   ? t->dim[k]
+                 : k < axis + indices->rank ? indices->dim[k - axis]
+                                            : t->dim[k - indices->rank + 1];
+    LW_TRY(lw_cuda_bring(x, t, &from, err));
+    LW_TRY(lw_cuda_bring(x, indices, &at, err));
+    LW_TRY(lw_cuda_tensor(x, &c->out[0], t->dtype, rank, dim, &to, err));
+    return lw_cuda_gather(x, from, lw_tensor_span(t, 0, axis), t->dim[axis],
+                          lw_tensor_span(t, axis + 1, t->rank) * lw_dtype_size(t->dtype), at,
+                          indices->dtype == LW_I64, indices->count, to, err);
+}
+
+static const char moves[] = "copy";
+
+const lw_cuda_node_row lw_cuda_nodes_moves[] = {{"", "Transpose", node_transpose, moves, NULL},
+                                                {"", "Concat", node_concat, moves, NULL},
+                                                {"", "Gather", node_gather, moves, NULL},
+                                                {0}};
