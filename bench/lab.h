@@ -77,9 +77,10 @@ typedef struct lab_variant {
     float f;
 } lab_variant;
 
+#define NOT_USED "in no kernel of the product"
 typedef struct lab_technique {
     const char *name, *shape, *unit;
-    const char *where; /* in the product */
+    const char *where; /* in the product, or NOT_USED */
     size_t in_bytes, in2_bytes, out_bytes;
     uint32_t n, rounds;                /* of a timed run */
     uint32_t check_rounds;             /* of the run that is compared; n is the same */
