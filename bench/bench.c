@@ -95,6 +95,8 @@ lw_status bench_add(bench *b, const bench_result *about, double *rates, int n, l
     r->maximum = rates[n - 1];
     if (strncmp(r->backend, "cuda", 4) == 0)
         add_readings(b, r);
+    if (bench_unit_scale(r->unit) <= 0) /* no rate: *about may be a rate's copy */
+        r->per_clock = r->per_watt = r->share = 0;
     if (!r->in_cache)
         bench_limit(b, r);
     if (b->host->progress)
