@@ -961,6 +961,13 @@ static const lab_variant logic_variants[] = {
     }
 #define FULL "256 threads, 8 blocks a multiprocessor"
 
+/* A thread waits for its loads unless it has chains enough, or the multiprocessor warps enough. */
+#define CHAINED_ROW(title, shape, per_sm, variants)                                                          \
+    ROW(title, shape, "products", "src/infer/infer_cuda_product.cuh: sums side by side", (ROWS + 1) * 256,   \
+        1000, per_sm, 32, dots_chained_reference, variants)
+#define FEW_WARPS "256 threads a multiprocessor, each load tells the next"
+#define MORE_WARPS "512 threads a multiprocessor, each load tells the next"
+
 static const lab_technique techniques[] = {
     ROW("dot product of bytes, 8 warps", "256 threads a multiprocessor", "products",
         "src/common/dp4a.cuh; src/infer/infer_cuda_product.cuh", 9 * 256, 2000, 1, 32, dots_reference,
@@ -969,18 +976,14 @@ static const lab_technique techniques[] = {
         9 * 256, 1000, 8, 32, dots_reference, dots_variants),
     ROW("dot product that waits for memory", "256 threads a multiprocessor, each load tells the next",
         "products", NOT_USED, 1 << 20, 20, 1, 32, dots_waiting_reference, dots_waiting_variants),
-    ROW("dot product in 1 chain of loads", "256 threads a multiprocessor, each load tells the next",
-        "products", "src/infer/infer_cuda_product.cuh: sums side by side", (ROWS + 1) * 256, 1000, 1, 32,
-        dots_chained_reference, chained1_variants),
-    ROW("dot product in 2 chains of loads", "256 threads a multiprocessor, each load tells the next",
-        "products", "src/infer/infer_cuda_product.cuh: sums side by side", (ROWS + 1) * 256, 1000, 1, 32,
-        dots_chained_reference, chained2_variants),
-    ROW("dot product in 4 chains of loads", "256 threads a multiprocessor, each load tells the next",
-        "products", "src/infer/infer_cuda_product.cuh: sums side by side", (ROWS + 1) * 256, 1000, 1, 32,
-        dots_chained_reference, chained4_variants),
-    ROW("dot product in 8 chains of loads", "256 threads a multiprocessor, each load tells the next",
-        "products", "src/infer/infer_cuda_product.cuh: sums side by side", (ROWS + 1) * 256, 1000, 1, 32,
-        dots_chained_reference, chained8_variants),
+    CHAINED_ROW("dot product in 1 chain of loads, 8 warps", FEW_WARPS, 1, chained1_variants),
+    CHAINED_ROW("dot product in 2 chains of loads, 8 warps", FEW_WARPS, 1, chained2_variants),
+    CHAINED_ROW("dot product in 4 chains of loads, 8 warps", FEW_WARPS, 1, chained4_variants),
+    CHAINED_ROW("dot product in 8 chains of loads, 8 warps", FEW_WARPS, 1, chained8_variants),
+    CHAINED_ROW("dot product in 1 chain of loads, 16 warps", MORE_WARPS, 2, chained1_variants),
+    CHAINED_ROW("dot product in 2 chains of loads, 16 warps", MORE_WARPS, 2, chained2_variants),
+    CHAINED_ROW("dot product in 4 chains of loads, 16 warps", MORE_WARPS, 2, chained4_variants),
+    CHAINED_ROW("dot product in 8 chains of loads, 16 warps", MORE_WARPS, 2, chained8_variants),
     ROW("byte of a word", FULL, "bytes", "src/align/score_word.cuh: letters by fours", 256, 1000, 8, 4,
         bytes_reference, bytes_variants),
     ROW("minimum of sums", FULL, "relaxations", "src/common/dpx.cuh: lw_addmax, lw_addmin", 10 * 256, 1000, 8,
