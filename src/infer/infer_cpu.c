@@ -11,6 +11,7 @@
 
 #include "common/cpu.h"
 #include "common/fail.h"
+#include "infer/elements.h"
 #include "infer/infer_cpu_kernels.h"
 #include "infer/infer_tuning.h"
 
@@ -489,21 +490,24 @@ typedef struct rows_job {
     const float *x, *scale, *bias;
     float *y, *mean, *inverse;
     float epsilon;
+    const lw_elements *elements;
     bool is_softmax;
 } rows_job;
 
 static lw_status rows_task(void *arg, int64_t task, int worker, lw_error *err)
 {
-    (void)worker;
+    (void)worker, (void)err;
     const rows_job *job = arg;
     int64_t first = task * job->each, rows = job->rows - first < job->each ? job->rows - first : job->each;
     const float *x = job->x + first * job->n;
     float *y = job->y + first * job->n;
     if (job->is_softmax)
-        return lw_infer_scalar.softmax(NULL, rows, job->n, x, y, err);
-    return lw_infer_scalar.layer_norm(NULL, rows, job->n, x, job->scale, job->bias, job->epsilon, y,
-                                      job->mean ? job->mean + first : NULL,
-                                      job->inverse ? job->inverse + first : NULL, err);
+        job->elements->softmax(rows, job->n, x, y);
+    else
+        job->elements->layer_norm(rows, job->n, x, job->scale, job->bias, job->epsilon, y,
+                                  job->mean ? job->mean + first : NULL,
+                                  job->inverse ? job->inverse + first : NULL);
+    return LW_OK;
 }
 
 static lw_status over_rows(lw_pool *pool, rows_job *job, lw_error *err)
@@ -512,6 +516,7 @@ static lw_status over_rows(lw_pool *pool, rows_job *job, lw_error *err)
     tasks = tasks > job->rows ? job->rows : tasks;
     if (tasks == 0)
         return LW_OK;
+    LW_TRY(lw_elements_choose(&job->elements, err));
     job->each = (job->rows + tasks - 1) / tasks;
     return lw_pool_for(tasks > 1 ? pool : NULL, (job->rows + job->each - 1) / job->each, rows_task, job, err);
 }

@@ -1,9 +1,8 @@
 /* infer_scalar.c - the reference kernels: plain loops, 32-bit integers, double where floats are summed. */
 #include "infer/infer_backend.h"
 
-#include <math.h>
-
 #include "common/fail.h"
+#include "infer/elements.h"
 #include "infer/quant.h"
 
 static int32_t byte_at(const void *p, int64_t i, bool is_signed)
@@ -85,16 +84,7 @@ static lw_status scalar_softmax(lw_pool *pool, int64_t rows, int64_t n, const fl
                                 lw_error *err)
 {
     (void)pool, (void)err;
-    for (int64_t r = 0; r < rows; r++, x += n, y += n) {
-        float largest = -INFINITY;
-        for (int64_t i = 0; i < n; i++)
-            largest = x[i] > largest ? x[i] : largest;
-        double sum = 0;
-        for (int64_t i = 0; i < n; i++)
-            sum += exp((double)x[i] - largest);
-        for (int64_t i = 0; i < n; i++)
-            y[i] = (float)(exp((double)x[i] - largest) / sum);
-    }
+    lw_elements_plain.softmax(rows, n, x, y);
     return LW_OK;
 }
 
@@ -103,21 +93,7 @@ static lw_status scalar_layer_norm(lw_pool *pool, int64_t rows, int64_t n, const
                                    float *inverse_deviation, lw_error *err)
 {
     (void)pool, (void)err;
-    for (int64_t r = 0; r < rows; r++, x += n, y += n) {
-        double sum = 0, squares = 0;
-        for (int64_t i = 0; i < n; i++)
-            sum += x[i];
-        double average = sum / (double)n;
-        for (int64_t i = 0; i < n; i++)
-            squares += (x[i] - average) * (x[i] - average);
-        double inverse = 1 / sqrt(squares / (double)n + epsilon);
-        for (int64_t i = 0; i < n; i++)
-            y[i] = (float)((x[i] - average) * inverse * scale[i] + (bias ? bias[i] : 0));
-        if (mean)
-            mean[r] = (float)average;
-        if (inverse_deviation)
-            inverse_deviation[r] = (float)inverse;
-    }
+    lw_elements_plain.layer_norm(rows, n, x, scale, bias, epsilon, y, mean, inverse_deviation);
     return LW_OK;
 }
 

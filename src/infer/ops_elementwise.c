@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/cpu.h"
 #include "common/fail.h"
 #include "common/real.h"
 #include "infer/elements.h"
@@ -406,12 +405,23 @@ static lw_status run_where(const lw_op_call *c, lw_error *err)
     lw_broadcast_strides(b, w.rank, w.stride[1]);
     lw_broadcast_strides(condition, w.rank, w.stride[2]);
     LW_TRY(lw_tensor_new(&c->out[0], a->dtype, w.rank, w.dim, err));
-    int64_t size = lw_dtype_size(a->dtype);
-    for (int64_t i = 0; i < c->out[0]->count; i++, step(&w)) {
-        bool first = ((const uint8_t *)condition->data)[w.at[2]];
-        const char *from =
-            first ? (const char *)a->data + w.at[0] * size : (const char *)b->data + w.at[1] * size;
-        memcpy((char *)c->out[0]->data + i * size, from, (size_t)size);
+    if (w.rank == 0)
+        w.dim[w.rank++] = 1; /* its strides are 0 */
+    int last = --w.rank;
+    int64_t size = lw_dtype_size(a->dtype), n = w.dim[last];
+    int64_t of_a = w.stride[0][last], of_b = w.stride[1][last], of_c = w.stride[2][last];
+    for (int64_t i = 0; i < c->out[0]->count; i += n, step(&w)) {
+        const uint8_t *first = (const uint8_t *)condition->data + w.at[2];
+        const char *x = (const char *)a->data + w.at[0] * size, *z = (const char *)b->data + w.at[1] * size;
+        char *to = (char *)c->out[0]->data + i * size;
+        if (size == 4)
+            for (int64_t k = 0; k < n; k++)
+                ((uint32_t *)(void *)to)[k] = first[k * of_c] ? ((const uint32_t *)(const void *)x)[k * of_a]
+                                                              : ((const uint32_t *)(const void *)z)[k * of_b];
+        else
+            for (int64_t k = 0; k < n; k++)
+                memcpy(to + k * size, first[k * of_c] ? x + k * of_a * size : z + k * of_b * size,
+                       (size_t)size);
     }
     return LW_OK;
 }
@@ -460,31 +470,17 @@ static lw_status map(const lw_op_call *c, real_function f, float p, float q, lw_
     return map_job_of(c, (map_job){.f = f, .p = p, .q = q}, err);
 }
 
-static lw_status choose_elements(const lw_elements **out, lw_error *err)
-{
-    unsigned usable;
-    LW_TRY(lw_isa_usable(&usable, err));
-    *out = &lw_elements_plain;
-#if defined(__x86_64__)
-    if (usable >> LW_ISA_AVX2 & 1)
-        *out = &lw_elements_avx2;
-    if (usable >> LW_ISA_AVX512BW & 1)
-        *out = &lw_elements_avx512bw;
-#endif
-    return LW_OK;
-}
-
 static lw_status run_erf(const lw_op_call *c, lw_error *err)
 {
     const lw_elements *e;
-    LW_TRY(choose_elements(&e, err));
+    LW_TRY(lw_elements_choose(&e, err));
     return map_job_of(c, (map_job){.all = e->erf}, err);
 }
 
 static lw_status run_exactgelu(const lw_op_call *c, lw_error *err)
 {
     const lw_elements *e;
-    LW_TRY(choose_elements(&e, err));
+    LW_TRY(lw_elements_choose(&e, err));
     return map_job_of(c, (map_job){.all = e->gelu}, err);
 }
 
@@ -678,8 +674,10 @@ static lw_status run_isnan(const lw_op_call *c, lw_error *err)
     const lw_tensor *x = lw_in(c, 0);
     LW_TRY(lw_want(x, LW_F32, "the input", err));
     LW_TRY(lw_tensor_new(&c->out[0], LW_BOOL, x->rank, x->dim, err));
+    const float *from = x->data;
+    uint8_t *to = c->out[0]->data;
     for (int64_t i = 0; i < x->count; i++)
-        ((uint8_t *)c->out[0]->data)[i] = isnan(((const float *)x->data)[i]) != 0;
+        to[i] = isnan(from[i]) != 0;
     return LW_OK;
 }
 

@@ -93,6 +93,46 @@ Test(floats, erf_is_within_a_unit_in_the_last_place)
     cr_assert(lw_erf(0.0f) == 0 && signbit(lw_erf(-0.0f)));
 }
 
+Test(floats, exp_is_the_c_library_s)
+{
+    for (double x = -710; x < 700; x += 0.0371) {
+        double want = exp(x), y = lw_exp(x);
+        cr_assert(x < -700 ? y < 1e-300 : fabs(y - want) <= 1e-14 * want, "exp(%.17g) is %.17g, not %.17g", x,
+                  y, want);
+    }
+    cr_assert(isnan(lw_exp((double)NAN)) && lw_exp((double)-INFINITY) < 1e-300 && lw_exp(0) == 1);
+}
+
+Test(floats, rows_are_the_same_on_every_instruction_set)
+{
+    const lw_elements *best;
+    cr_assert_eq(lw_elements_choose(&best, NULL), LW_OK);
+    for (int n = 1; n < 80; n++) {
+        enum { ROWS = 3 };
+        float *x = numbers(ROWS * n), *scale = numbers(n), *bias = numbers(n);
+        float y[2][ROWS * 80], mean[2][ROWS], inverse[2][ROWS];
+        if (n % 7 == 0)
+            x[n / 2] = -INFINITY;
+        lw_elements_plain.softmax(ROWS, n, x, y[0]);
+        best->softmax(ROWS, n, x, y[1]);
+        cr_assert(memcmp(y[0], y[1], (size_t)(ROWS * n) * 4) == 0);
+        double sum = 0;
+        for (int i = 0; i < n; i++)
+            sum += (double)y[0][n + i];
+        cr_assert(fabs(sum - 1) < 1e-6);
+        x[n / 2] = 1;
+        lw_elements_plain.layer_norm(ROWS, n, x, scale, n % 2 ? bias : NULL, 1e-5f, y[0], mean[0],
+                                     inverse[0]);
+        best->layer_norm(ROWS, n, x, scale, n % 2 ? bias : NULL, 1e-5f, y[1], mean[1], inverse[1]);
+        cr_assert(memcmp(y[0], y[1], (size_t)(ROWS * n) * 4) == 0 &&
+                  memcmp(mean[0], mean[1], sizeof *mean) == 0 &&
+                  memcmp(inverse[0], inverse[1], sizeof *inverse) == 0);
+        free(x);
+        free(scale);
+        free(bias);
+    }
+}
+
 Test(floats, functions_of_many_are_those_of_one)
 {
     const lw_elements *all[] = {
