@@ -345,7 +345,8 @@ static lw_status cpu_gemm(lw_pool *pool, const lw_gemm *g, lw_error *err)
     int tile_rows = job.tile_rows = job.tiles ? LW_CPU_TILE_ROWS : LW_CPU_GEMM_ROWS;
     int64_t tiles = (g->m + tile_rows - 1) / tile_rows, whole_rows = job.tiles ? tiles * tile_rows : g->m;
     /* one tile of rows reads every panel once, from one end to the other */
-    int64_t depth = job.tiles ? LW_CPU_TILE_DEPTH : LW_CPU_GEMM_DEPTH, block = LW_CPU_GEMM_BLOCK_ROWS;
+    int64_t depth = job.tiles ? LW_CPU_TILE_DEPTH : LW_CPU_GEMM_DEPTH;
+    int64_t block = job.tiles ? LW_CPU_TILE_BLOCK_ROWS : LW_CPU_GEMM_BLOCK_ROWS;
     job.depth = g->m <= tile_rows ? job.panel_steps : depth / job.kernels->depth;
     job.block_rows = whole_rows < block ? whole_rows : block;
     /* rows of sums a multiple of 4096 bytes apart would share their places in the first-level cache */
