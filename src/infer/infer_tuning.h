@@ -19,8 +19,7 @@ enum { LW_CPU_GEMM_VECTORS = 4 };
 enum { LW_CPU_GEMM_VECTORS = 2 };
 #endif
 
-/* The same on a Xeon with AMX, 1 / 8 / 16 threads, M = 1024: AVX-512BW 114 / 685 / -, VNNI 367 / 2,246 / -.
- */
+/* The same on a Xeon, 1 / 8 threads, M = 1024: AVX-512BW 114 / 685, VNNI 367 / 2,246. */
 
 /* AMX: rows of a tile of A and steps (of 4 bytes) of a tile, as the hardware has them (two tiles of 16 rows
  * of 64 bytes); the panels of AVX-512 VNNI are filled up to whole tiles. */
@@ -29,8 +28,8 @@ enum { LW_CPU_TILE_ROWS = 32, LW_CPU_TILE_STEPS = 16, LW_CPU_TILE_LEAST_ROWS = 1
 /* AMX: depth of a block, in elements, and rows of a block. The same Xeon, one thread, M = 1024, ms of the
  * best of three (a busy neighbour doubles them), depth x rows: 256 x 96 21.5, 256 x 256 20.2, 512 x 96 22.0,
  * 512 x 256 17.0, 512 x 1024 20.8, 1024 x 96 20.3, 1024 x 256 18.3, 1024 x 1024 23.5, 4096 x 256 18.9; M =
- * 64: 512 1.18, 1024 1.17, 4096 1.31. Tiles from the first-level cache alone: 3.1 thousand million additions
- * and multiplications a millisecond (11.1 ms). */
+ * 64: 512 1.18, 1024 1.17, 4096 1.31. Tiles that never leave the first-level cache: 3.1 TOPS, which would be
+ * 11.1 ms. */
 enum { LW_CPU_TILE_DEPTH = 512, LW_CPU_TILE_BLOCK_ROWS = 256 };
 #if defined(LW_ISA_avx512vnni)
 enum { LW_CPU_STEPS_TOGETHER = LW_CPU_TILE_STEPS };
