@@ -128,7 +128,7 @@ typedef struct context {
     int64_t budget;
     int ladder[LW_SW_LEVELS], n_levels;
     int32_t limit[LW_SW_LEVELS];
-    bool default_gaps;
+    bool tiles; /* the first run may bound scores from above */
     int32_t open_extend, extend;
     int n_classes; /* letters of the kernels; the pad comes after them */
     uint8_t class_of[256];
@@ -202,6 +202,7 @@ static void make_ladder(context *c, int policy)
     /* 2048 values hold every sum if none of the terms comes near; at least 256 scores are told apart */
     bool halves = o <= 1000 && high <= 1000 && low >= -1000 && 2048 - high - first_run_bound(c) >= 256;
     bool shorts = o <= 8000 && high <= 8000 && low >= -8000;
+    c->tiles = o == LW_SW_TILE_OPEN && c->extend == LW_SW_TILE_EXTEND && high <= LW_SW_TILE_HIGH;
     if (policy == LW_CUDA_DPX && halves) {
         c->limit[c->n_levels] = 2048 - high;
         c->ladder[c->n_levels++] = LW_SW_HALF;
@@ -358,7 +359,6 @@ static lw_status open_context(context *c, int policy, lw_error *err)
     const lw_scoring *sc = c->setup.scoring;
     c->extend = sc->gap_extend;
     c->open_extend = sc->gap_open + sc->gap_extend;
-    c->default_gaps = c->open_extend == 12 && c->extend == 1;
     make_classes(c);
     make_ladder(c, policy);
     LW_TRY(make_chunks(c, err));
@@ -796,11 +796,12 @@ typedef struct unit {
     const chunk *k;
     const pack *pack;
     const lw_search_request *request;
-    int arithmetic, every; /* of the first run */
+    int arithmetic, keeps; /* of the first run */
     lw_sw_program first;
     lw_sw_program (*again)[LW_SW_LEVELS]; /* [query][level] */
     segment_list *list;
     int32_t *len, *codes_at, *base;
+    int n_rounds; /* of exact scores after the first run */
     int n_jobs, n_profiles, n_counters;
 } unit;
 
@@ -882,8 +883,11 @@ static lw_status plan_unit(unit *u, lw_error *err)
     }
     u->arithmetic = first_arithmetic(c, u->request, u->pack->queries, n, u->pack->filter);
     /* exact at once where the bounds would keep most pairs anyway */
-    bool most_wanted = u->request->top_n > u->k->n / 16;
-    u->every = u->arithmetic == LW_SW_HALF && !u->pack->filter && !most_wanted ? LW_SW_EVERY : 1;
+    bool most_wanted = u->request->top_n > u->k->n / (c->tiles ? 16 * LW_SW_PROMISING : 16);
+    u->keeps = u->arithmetic != LW_SW_HALF || u->pack->filter || most_wanted ? LW_SW_EXACT
+               : c->tiles                                                    ? LW_SW_FROM_ABOVE
+                                                                             : LW_SW_FROM_BELOW;
+    u->n_rounds = u->keeps == LW_SW_FROM_ABOVE ? 2 : 1;
     /* scores[] of query i start at i * stride; the number of pieces is known once the list is */
     int halves = u->arithmetic == LW_SW_S32 ? 1 : 2;
     lw_sw_program shape = {}; /* for the choice of the list: bases do not matter */
@@ -907,12 +911,12 @@ static lw_status plan_unit(unit *u, lw_error *err)
         LW_TRY(lw_sw_plan_pack(&u->first, halves, n, u->len, u->codes_at, u->base, err));
     }
     u->n_jobs = 2 * u->first.n_passes;
-    u->n_profiles = u->first.n_passes;
+    u->n_profiles = (u->keeps == LW_SW_FROM_ABOVE ? 2 : 1) * u->first.n_passes;
     for (int i = 0; i < n; i++)
         for (int l = 0; l < c->n_levels; l++) {
             int form = c->ladder[l] == LW_SW_S32 ? LW_SW_TWO_QUERIES : LW_SW_TWO_SUBJECTS;
             LW_TRY(lw_sw_plan_query(&u->again[i][l], form, u->len[i], u->codes_at[i], err));
-            u->n_jobs += u->again[i][l].n_passes;
+            u->n_jobs += u->n_rounds * u->again[i][l].n_passes;
             u->n_profiles += u->again[i][l].n_passes;
         }
     u->n_counters = u->n_jobs;
@@ -950,7 +954,8 @@ static size_t cut_arrays(const unit *u, char *at, unit_arrays *a)
     size_t n = (size_t)u->pack->n, pairs = (size_t)u->k->n_pairs, letters = 0, vectors = 0;
     for (size_t i = 0; i < n; i++)
         letters += (size_t)u->len[i];
-    vectors += profile_vectors(u->c, u->first.form, u->arithmetic) * (size_t)u->first.n_passes;
+    vectors += profile_vectors(u->c, u->first.form, u->arithmetic) * (size_t)u->first.n_passes *
+               (u->keeps == LW_SW_FROM_ABOVE ? 2 : 1);
     for (size_t i = 0; i < n; i++)
         for (int l = 0; l < u->c->n_levels; l++)
             vectors +=
@@ -971,7 +976,7 @@ static size_t cut_arrays(const unit *u, char *at, unit_arrays *a)
     a->scores = cut(&m, a->scores, 2 * (pairs + (size_t)u->list->n_pieces) * n);
     a->lists = cut(&m, a->lists, pairs * n);
     a->exact = cut(&m, a->exact, 2 * pairs * n);
-    a->chosen = cut(&m, a->chosen, LW_SW_LEVELS * pairs * n);
+    a->chosen = cut(&m, a->chosen, (size_t)u->n_rounds * LW_SW_LEVELS * pairs * n);
     a->carry = cut(&m, a->carry, 2 * (pairs + (size_t)u->list->n_pieces));
     a->hits = cut(&m, a->hits, 2 * pairs * n);
     return m.used;
@@ -980,7 +985,8 @@ static size_t cut_arrays(const unit *u, char *at, unit_arrays *a)
 /* Device bytes of a query in a unit, for the choice of the packs' size. */
 static int64_t query_bytes(const chunk *k)
 {
-    return (int64_t)k->n_pairs * (8 + 4 + 8 + 4 * LW_SW_LEVELS + 16) + 4 * LW_SW_BINS + (1 << 20);
+    return (int64_t)k->n_pairs * (8 + 4 + 8 + 4 * LW_SW_ROUNDS * LW_SW_LEVELS + 16) + 4 * LW_SW_BINS +
+           (1 << 20);
 }
 
 /* Jobs, profiles and lanes of a program are filled in order; job and profile j of the unit stand at index j.
@@ -993,15 +999,19 @@ typedef struct writer {
     size_t n_vectors;
 } writer;
 
-/* Profiles of a program's passes; returns the index of the first. */
-static int write_profiles(writer *w, const lw_sw_program *p, int arithmetic, bool gapless)
+/* Profiles of a program's passes, for G or for H; returns the index of the first. */
+static int write_profiles(writer *w, const lw_sw_program *p, int arithmetic, bool gapless, bool above)
 {
     int first = w->n_profiles;
+    const bool plain = gapless || above || arithmetic == LW_SW_S32;
     for (int i = 0; i < p->n_passes; i++, w->n_profiles++) {
         memcpy(w->host.lanes + 32 * w->n_profiles, p->passes[i].lanes, sizeof p->passes[i].lanes);
         w->host.profiles[w->n_profiles] = {w->device->profile + w->n_vectors,
-                                           w->device->lanes + 32 * w->n_profiles, p->form, arithmetic,
-                                           gapless || arithmetic == LW_SW_S32 ? 0 : w->u->c->open_extend};
+                                           w->device->lanes + 32 * w->n_profiles,
+                                           p->form,
+                                           arithmetic,
+                                           plain ? 0 : w->u->c->open_extend,
+                                           above ? LW_SW_NEVER : 0};
         w->n_vectors += profile_vectors(w->u->c, p->form, arithmetic);
     }
     return first;
@@ -1034,7 +1044,7 @@ static int write_jobs(writer *w, const lw_sw_program *p, int first_profile, cons
 }
 
 static cudaError_t launch(const unit *u, const unit_arrays *device, cudaStream_t stream, int arithmetic,
-                          int form, int every, bool gapless, bool border, int first_job, int n_jobs,
+                          int form, int keeps, bool gapless, bool border, int first_job, int n_jobs,
                           int64_t items)
 {
     const context *c = u->c;
@@ -1042,10 +1052,9 @@ static cudaError_t launch(const unit *u, const unit_arrays *device, cudaStream_t
             most = 2 * c->multiprocessors - LW_SW_SPARE_BLOCKS;
     lw_sw_launch l = {arithmetic,
                       form,
-                      every,
+                      keeps,
                       gapless,
                       border,
-                      c->default_gaps,
                       device->jobs + first_job,
                       n_jobs,
                       (int)(blocks < 1      ? 1
@@ -1053,6 +1062,8 @@ static cudaError_t launch(const unit *u, const unit_arrays *device, cudaStream_t
                                             : most),
                       c->n_classes + 1,
                       stream};
+    if (keeps == LW_SW_FROM_ABOVE)
+        return lw_sw_launch_bounds(&l);
     return arithmetic == LW_SW_HALF || arithmetic == LW_SW_S16 ? lw_sw_launch_narrow(&l)
                                                                : lw_sw_launch_wide(&l);
 }
@@ -1072,8 +1083,8 @@ static lw_status first_run(const unit *u, const unit_arrays *device, int long_jo
         LW_CUDA_TRY(err, what, cudaStreamWaitEvent(s->aside, s->fork, 0));
         for (int i = 0; i < p->n_passes; i++)
             LW_CUDA_TRY(err, what,
-                        launch(u, device, s->aside, u->arithmetic, p->form, 1, u->pack->filter, p->border,
-                               long_jobs + i, 1,
+                        launch(u, device, s->aside, u->arithmetic, p->form, LW_SW_EXACT, u->pack->filter,
+                               p->border, long_jobs + i, 1,
                                (int64_t)u->list->n_long * spread / (32 / p->passes[i].group) + 1));
     }
     if (u->list->n_rest) {
@@ -1082,7 +1093,7 @@ static lw_status first_run(const unit *u, const unit_arrays *device, int long_jo
             if (i == p->n_passes - 1)
                 LW_CUDA_TRY(err, what, cudaEventRecord(u->c->turn, s->stream));
             LW_CUDA_TRY(err, what,
-                        launch(u, device, s->stream, u->arithmetic, p->form, u->every, u->pack->filter,
+                        launch(u, device, s->stream, u->arithmetic, p->form, u->keeps, u->pack->filter,
                                p->border, rest_jobs + i, 1,
                                (int64_t)u->list->n_rest * spread / (32 / p->passes[i].group) + 1));
         }
@@ -1102,7 +1113,8 @@ static lw_status run_again(const unit *u, const unit_arrays *device, int level, 
     const context *c = u->c;
     int n = u->pack->n, form = c->ladder[level] == LW_SW_S32 ? LW_SW_TWO_QUERIES : LW_SW_TWO_SUBJECTS;
     /* a filter lets many pairs through; bounds are met by few, and blocks without work cost time as well */
-    int64_t items = u->pack->filter || u->every == 1 ? 2 * (int64_t)u->k->n_pairs : LW_SW_AGAIN_ITEMS;
+    int64_t items =
+        u->pack->filter || u->keeps == LW_SW_EXACT ? 2 * (int64_t)u->k->n_pairs : LW_SW_AGAIN_ITEMS;
     int n_single = 0, first_single = 0;
     for (int i = n - 1; i >= 0; i--)
         if (u->again[i][level].n_passes == 1) {
@@ -1112,13 +1124,13 @@ static lw_status run_again(const unit *u, const unit_arrays *device, int level, 
     if (n_single) {
         int64_t share = (int64_t)4 * c->multiprocessors * LW_SW_WARPS / n_single + 1;
         LW_CUDA_TRY(err, "scoring again",
-                    launch(u, device, u->s->stream, c->ladder[level], form, 1, false, false, first_single,
-                           n_single, smaller(items, share)));
+                    launch(u, device, u->s->stream, c->ladder[level], form, LW_SW_EXACT, false, false,
+                           first_single, n_single, smaller(items, share)));
     }
     for (int i = 0; i < n; i++)
         for (int k = 0; u->again[i][level].n_passes > 1 && k < u->again[i][level].n_passes; k++)
             LW_CUDA_TRY(err, "scoring again",
-                        launch(u, device, u->s->stream, c->ladder[level], form, 1, false, true,
+                        launch(u, device, u->s->stream, c->ladder[level], form, LW_SW_EXACT, false, true,
                                first_job[i] + k, 1, items));
     return LW_OK;
 }
@@ -1153,14 +1165,14 @@ static lw_status enqueue(unit *u, const lw_top *tops, lw_error *err)
     w.host.queries = (lw_sw_query *)((char *)device.queries + shift);
 
     const size_t pairs = (size_t)u->k->n_pairs, stride = 2 * (pairs + (size_t)u->list->n_pieces);
-    int *again_jobs[LW_SW_LEVELS] = {};
-    int *all_jobs = (int *)malloc(LW_SW_LEVELS * (size_t)n * sizeof *all_jobs);
+    int *again_jobs[LW_SW_ROUNDS][LW_SW_LEVELS] = {};
+    int *all_jobs = (int *)malloc(LW_SW_ROUNDS * LW_SW_LEVELS * (size_t)n * sizeof *all_jobs);
     int long_jobs, rest_jobs, first_profiles;
     lw_sw_job job = {};
     lw_sw_selection selection = {};
     const char *what = "starting a search";
     if (!all_jobs)
-        return lw_fail_memory(err, LW_SW_LEVELS * (size_t)n * sizeof *all_jobs);
+        return lw_fail_memory(err, LW_SW_ROUNDS * LW_SW_LEVELS * (size_t)n * sizeof *all_jobs);
     for (int i = 0; i < n; i++) {
         int64_t query = u->pack->queries[i];
         memcpy(w.host.codes + u->codes_at[i], queries->codes + queries->start[query], (size_t)u->len[i]);
@@ -1168,37 +1180,44 @@ static lw_status enqueue(unit *u, const lw_top *tops, lw_error *err)
         q->scores = device.scores + stride * i;
         q->list = device.lists + pairs * i;
         q->exact = device.exact + 2 * pairs * i;
-        for (int l = 0; l < LW_SW_LEVELS; l++)
-            q->chosen[l] = device.chosen + pairs * (LW_SW_LEVELS * i + l);
+        for (int r = 0; r < u->n_rounds; r++)
+            for (int l = 0; l < LW_SW_LEVELS; l++)
+                q->chosen[r][l] = device.chosen + pairs * (size_t)((u->n_rounds * i + r) * LW_SW_LEVELS + l);
         q->histogram = device.histograms + LW_SW_BINS * i;
         q->counts = device.counts + LW_SW_COUNTS * i;
         q->min_score = tops[query].min_score;
         q->filter = u->pack->filter ? u->request->filter[query] : 0;
     }
-    first_profiles = write_profiles(&w, &u->first, u->arithmetic, u->pack->filter);
+    first_profiles = write_profiles(&w, &u->first, u->arithmetic, u->pack->filter, false);
     job.scores = device.scores;
     job.segments = u->list->segments;
     job.n_segments = u->list->counts + LONG_COUNT;
     long_jobs = write_jobs(&w, &u->first, first_profiles, &job);
+    if (u->keeps == LW_SW_FROM_ABOVE)
+        first_profiles = write_profiles(&w, &u->first, u->arithmetic, false, true);
     job.segments += u->list->n_long;
     job.n_segments = u->list->counts + REST_COUNT;
     rest_jobs = write_jobs(&w, &u->first, first_profiles, &job);
     /* jobs of a level stand together, queries of one pass first */
     for (int l = 0; l < c->n_levels; l++) {
-        again_jobs[l] = all_jobs + n * l;
-        for (int single = 1; single >= 0; single--)
-            for (int i = 0; i < n; i++) {
-                if ((u->again[i][l].n_passes == 1) != (single == 1))
-                    continue;
-                const lw_sw_query *q = &w.host.queries[i];
-                job = {};
-                job.scores = q->exact;
-                job.list = q->list;
-                job.chosen = q->chosen[l];
-                job.n_segments = q->counts + LW_SW_N_CHOSEN + l;
-                int profiles = write_profiles(&w, &u->again[i][l], c->ladder[l], false);
-                again_jobs[l][i] = write_jobs(&w, &u->again[i][l], profiles, &job);
-            }
+        for (int r = 0; r < u->n_rounds; r++)
+            again_jobs[r][l] = all_jobs + n * (LW_SW_LEVELS * r + l);
+        for (int i = 0; i < n; i++)
+            again_jobs[0][l][i] = write_profiles(&w, &u->again[i][l], c->ladder[l], false, false);
+        for (int r = u->n_rounds - 1; r >= 0; r--)
+            for (int single = 1; single >= 0; single--)
+                for (int i = 0; i < n; i++) {
+                    if ((u->again[i][l].n_passes == 1) != (single == 1))
+                        continue;
+                    const lw_sw_query *q = &w.host.queries[i];
+                    job = {};
+                    job.scores = q->exact;
+                    job.list = q->list;
+                    job.chosen = q->chosen[r][l];
+                    job.n_segments = q->counts + LW_SW_N_CHOSEN + r * LW_SW_LEVELS + l;
+                    /* the places of round 0 hold the profiles' until its own turn */
+                    again_jobs[r][l][i] = write_jobs(&w, &u->again[i][l], again_jobs[0][l][i], &job);
+                }
     }
     LW_CUDA_TRY_END(err, what, cudaStreamWaitEvent(s->stream, u->p->ready, 0));
     LW_CUDA_TRY_END(err, what, cudaEventRecord(s->begin, s->stream));
@@ -1216,8 +1235,9 @@ static lw_status enqueue(unit *u, const lw_top *tops, lw_error *err)
     selection.n_queries = n;
     selection.n_pairs = u->k->n_pairs;
     selection.n_subjects = (int32_t)u->k->n;
-    selection.bound = u->every == 1 ? 0 : first_run_bound(c);
-    selection.exact_pairs = u->every == 1 ? u->k->n_pairs : u->list->long_pairs;
+    selection.bound = u->keeps == LW_SW_FROM_BELOW ? first_run_bound(c) : 0;
+    selection.above = u->keeps == LW_SW_FROM_ABOVE;
+    selection.exact_pairs = u->keeps == LW_SW_EXACT ? u->k->n_pairs : u->list->long_pairs;
     memcpy(selection.limit, c->limit, sizeof c->limit);
     selection.clip = (int32_t)smaller(
         LW_SW_BINS - 1, c->ladder[0] == LW_SW_HALF || c->ladder[0] == LW_SW_REAL ? 2047 : INT32_MAX);
@@ -1228,11 +1248,14 @@ static lw_status enqueue(unit *u, const lw_top *tops, lw_error *err)
     if (u->list->n_folds)
         LW_CUDA_TRY_END(err, what,
                         lw_sw_fold_pieces(&selection, u->list->folds, u->list->n_folds, s->stream));
-    LW_CUDA_TRY_END(err, what, lw_sw_select(&selection, c->multiprocessors, s->stream));
-    for (int l = 0; l < c->n_levels; l++) {
-        if (l > 0)
-            LW_CUDA_TRY_END(err, what, lw_sw_promote(&selection, l - 1, s->stream));
-        LW_TRY_END(run_again(u, &device, l, again_jobs[l], err));
+    for (int r = 0; r < u->n_rounds; r++) {
+        selection.round = r;
+        LW_CUDA_TRY_END(err, what, lw_sw_select(&selection, c->multiprocessors, s->stream));
+        for (int l = 0; l < c->n_levels; l++) {
+            if (l > 0)
+                LW_CUDA_TRY_END(err, what, lw_sw_promote(&selection, l - 1, s->stream));
+            LW_TRY_END(run_again(u, &device, l, again_jobs[r][l], err));
+        }
     }
     LW_CUDA_TRY_END(err, what, lw_sw_take_hits(&selection, s->stream));
     LW_CUDA_TRY_END(err, what,

@@ -21,8 +21,6 @@
 #include "common/dpx.cuh"
 #include "common/warp.cuh"
 
-enum { LW_SW_FAST_OPEN = 12, LW_SW_FAST_EXTEND = 1 };
-
 /* Penalties in the form that the arithmetic wants. */
 typedef struct lw_sw_gap {
     uint32_t open;   /* added to H: -(open + extend) */
@@ -35,7 +33,7 @@ typedef struct lw_sw_gap {
 
 /* F - 60000 is below every threshold of halves; F >= 0 in 16 bits, so F - 32768 does not wrap; in 32
  * bits the driver keeps scores below 2^30. */
-static const uint32_t LW_SW_DROP_REAL = 0xfb53fb53u, LW_SW_DROP_S16 = 0x80008000u,
+static const uint32_t LW_SW_DROP_REAL = LW_SW_NEVER, LW_SW_DROP_S16 = 0x80008000u,
                       LW_SW_DROP_S32 = 0xc0000000u;
 
 template <int A> LW_DEVICE lw_sw_gap lw_sw_gaps(int32_t open_extend, int32_t extend)
@@ -191,14 +189,79 @@ LW_DEVICE uint2 lw_sw_border(const lw_sw_job &job, uint32_t start_g, const uint2
     return {(v.x & job.border_keep) | (start_g & ~job.border_keep), v.y & job.border_keep};
 }
 
-/* What a lane needs at separators only: its subjects, and the maximum it hands to the right. */
+/* What a lane needs at separators only: its subjects, and the maxima it hands to the right, one for each row
+ * of a step. */
 typedef struct lw_sw_tally {
-    uint2 *border; /* of row 0 */
+    uint32_t border; /* index of row 0 */
     int subject, first, end;
-    uint32_t best;
+    uint32_t best[2];
 } lw_sw_tally;
 
-template <int A, int FORM, int EVERY, bool GAPLESS, bool BORDER, bool FAST_GAPS>
+/* What a group of lanes works through next. */
+typedef struct lw_sw_work {
+    lw_sw_segment segment;
+    int half; /* TWO_QUERIES: which subject of the pairs */
+    bool valid;
+} lw_sw_work;
+
+/* Takes the next item, a segment for each group of the warp. false: none is left. */
+template <int FORM>
+LW_DEVICE bool lw_sw_take(const lw_sw_job &job, int n_segments, int n_groups, int g_index, lw_sw_work *w)
+{
+    int item = 0;
+    if (lw_lane() == 0)
+        item = atomicAdd(job.counter, 1);
+    item = (int)lw_from_lane(LW_ALL_LANES, (uint32_t)item, 0, LW_WARP);
+    if (item >= (n_segments + n_groups - 1) / n_groups)
+        return false;
+    int index = item * n_groups + g_index;
+    w->valid = g_index < n_groups && index < n_segments;
+    if (!w->valid)
+        index = 0;
+    w->half = 0;
+    if (FORM == LW_SW_TWO_QUERIES) {
+        w->half = index & 1;
+        index >>= 1;
+    }
+    if (job.segments) {
+        w->segment = job.segments[index];
+    } else {
+        int k = job.chosen ? job.chosen[index] : index, pair = job.list[k];
+        w->segment.begin = job.first_row[pair];
+        w->segment.rows = (int)(job.first_row[pair + 1] - w->segment.begin) - 1;
+        w->segment.subject = k;
+        w->segment.n = 1;
+    }
+    return true;
+}
+
+/* A subject ends: `best` in this lane, `best_left` in those to the left. Whoever has the query's last column
+ * writes the maximum; returns it for the lane to the right. */
+template <int A, int FORM>
+LW_DEVICE uint32_t lw_sw_finish(const lw_sw_job &job, int lane, int g_lane, int half, bool reads, bool writes,
+                                lw_sw_tally *tally, uint32_t best, uint32_t best_left)
+{
+    constexpr bool two = FORM == LW_SW_TWO_SUBJECTS;
+    const int subject = tally->subject++;
+    const bool counts = subject < tally->end;
+    const int at = two ? subject : 2 * subject + half;
+    if (counts && g_lane == 0 && reads)
+        best_left |= job.carry[at] & job.border_keep;
+    best = lw_sw_max<A>(best, best_left);
+    if (counts) {
+        const lw_sw_lane *me = &job.lanes[lane];
+        const int score = two ? 2 * subject : at;
+        if (me->low >= 0)
+            job.scores[me->low + score] = A == LW_SW_S32 ? (int32_t)best : lw_low2(best);
+        if (A != LW_SW_S32 && me->high >= 0)
+            job.scores[me->high + score] = lw_high2(best);
+        if (writes && g_lane == job.group - 1)
+            job.carry[at] = best;
+    }
+    return best;
+}
+
+template <int A, int FORM, int EVERY, bool GAPLESS>
 __global__ void __launch_bounds__(LW_SW_THREADS, 2) lw_sw_scores(const lw_sw_job *jobs)
 {
 #if LW_DPX_DEVICE || !LW_ON_DEVICE /* tests run the kernel on the host */
@@ -231,14 +294,12 @@ __global__ void __launch_bounds__(LW_SW_THREADS, 2) lw_sw_scores(const lw_sw_job
         __syncthreads();
 
         const int lane = lw_lane(), g_index = lane / group, g_lane = lane - g_index * group;
-        const lw_sw_gap gap = FAST_GAPS ? lw_sw_gaps<A>(LW_SW_FAST_OPEN, LW_SW_FAST_EXTEND)
-                                        : lw_sw_gaps<A>(job.open_extend, job.extend);
+        const lw_sw_gap gap = lw_sw_gaps<A>(job.open_extend, job.extend);
         const uint32_t keep = lw_sw_mask<A>(job.lanes[lane].keep);
         const char *const mine = (const char *)(profile + lane);
         const uint32_t per_letter = lw_opaque(letter_bytes >> LW_SW_LETTER_SHIFT);
         const uint32_t start_g = GAPLESS ? 0 : gap.open;
-        const int reads = BORDER && job.reads_border, writes = BORDER && job.writes_border;
-        const uint2 start = {start_g & ~job.lanes[lane].keep, 0};
+        const bool reads = job.reads_border, writes = job.writes_border;
         const int my_group = (threadIdx.x / LW_WARP) * 8 + (g_index & 7);
         if (threadIdx.x < 16)
             lefts[threadIdx.x / 4][threadIdx.x & 3] = {
@@ -251,38 +312,20 @@ __global__ void __launch_bounds__(LW_SW_THREADS, 2) lw_sw_scores(const lw_sw_job
         uint2 *const right = rights[my_group];
         lw_sw_tally *const tally = &tallies[1 + threadIdx.x + threadIdx.x / LW_WARP];
         if (lane == 0)
-            tally[-1].best = 0;
+            tally[-1].best[0] = 0;
         for (;;) {
-            int item = 0;
-            if (lane == 0)
-                item = atomicAdd(job.counter, 1);
-            item = (int)lw_from_lane(LW_ALL_LANES, (uint32_t)item, 0, LW_WARP);
-            if (item >= n_items)
+            lw_sw_work work;
+            if (!lw_sw_take<FORM>(job, n_segments, n_groups, g_index, &work))
                 break;
-            int index = item * n_groups + g_index, half = 0;
-            const bool valid = g_index < n_groups && index < n_segments;
-            if (!valid)
-                index = 0;
-            if (!two) {
-                half = index & 1;
-                index >>= 1;
-            }
-            lw_sw_segment segment;
-            if (job.segments) {
-                segment = job.segments[index];
-            } else {
-                int k = job.chosen ? job.chosen[index] : index, pair = job.list[k];
-                segment.begin = job.first_row[pair];
-                segment.rows = (int)(job.first_row[pair + 1] - segment.begin) - 1;
-                segment.subject = k;
-                segment.n = 1;
-            }
+            const lw_sw_segment segment = work.segment;
+            const bool valid = work.valid;
+            const int half = work.half;
             const int last_row = segment.rows + 1; /* row 0 is the separator before, this the one after */
             const int steps = lw_reduce_max_xor(LW_ALL_LANES, valid ? segment.rows + 1 + group : 0, LW_WARP);
             tally->first = segment.subject;
             tally->end = valid ? segment.subject + segment.n : segment.subject;
             const uint8_t *rows = job.stream + ((int64_t)segment.begin - 1 - g_lane) * 2 + half;
-            tally->border = job.border + (two ? segment.begin - 1 : 2 * ((int64_t)segment.begin - 1) + half);
+            tally->border = two ? segment.begin - 1 : 2 * (segment.begin - 1) + (uint32_t)half;
             lw_sw_state<C> s;
 #pragma unroll
             for (int j = 0; j < C; j++) {
@@ -294,7 +337,7 @@ __global__ void __launch_bounds__(LW_SW_THREADS, 2) lw_sw_scores(const lw_sw_job
             uint32_t next[4];
             uint2 fetched = {0, 0};
             if (reads && g_lane < 4 && g_lane <= last_row)
-                fetched = lw_sw_border<FORM>(job, start_g, tally->border, g_lane);
+                fetched = lw_sw_border<FORM>(job, start_g, job.border + tally->border, g_lane);
 #pragma unroll
             for (int r = 0; r < 4; r++)
                 next[r] = lw_sw_letters<FORM>(rows + 2 * r);
@@ -312,7 +355,8 @@ __global__ void __launch_bounds__(LW_SW_THREADS, 2) lw_sw_scores(const lw_sw_job
                     if (g_lane < 4) {
                         lefts[4 + my_group][g_lane] = fetched;
                         if (t + 4 + g_lane <= last_row)
-                            fetched = lw_sw_border<FORM>(job, start_g, tally->border, t + 4 + g_lane);
+                            fetched =
+                                lw_sw_border<FORM>(job, start_g, job.border + tally->border, t + 4 + g_lane);
                     }
                     lw_warp_sync(LW_ALL_LANES);
                 }
@@ -323,7 +367,7 @@ __global__ void __launch_bounds__(LW_SW_THREADS, 2) lw_sw_scores(const lw_sw_job
                     for (int r = 0; r < 4; r++) {
                         const uint4 *a = (const uint4 *)(mine + (two ? now[r] & 0xff : now[r]) * per_letter);
                         const uint4 *b = two ? (const uint4 *)(mine + (now[r] >> 8) * per_letter) : a;
-                        const uint2 l = BORDER ? left[r] : start;
+                        const uint2 l = left[r];
                         uint32_t g =
                             lw_sw_masked<A>(lw_from_below(LW_ALL_LANES, s.g[C - 1], 1, LW_WARP), keep, l.x);
                         uint32_t e = GAPLESS ? 0
@@ -334,7 +378,7 @@ __global__ void __launch_bounds__(LW_SW_THREADS, 2) lw_sw_scores(const lw_sw_job
                         else
                             lw_sw_row<A, FORM, GAPLESS, false, false>(s, a, b, e, gap, 0, 0);
                         s.diagonal = g;
-                        if (BORDER && leaves)
+                        if (leaves)
                             right[r] = {s.g[C - 1], s.e};
                     }
                 } else {
@@ -349,45 +393,29 @@ __global__ void __launch_bounds__(LW_SW_THREADS, 2) lw_sw_scores(const lw_sw_job
                         c &= 0xf8f8u;
                         const uint4 *a = (const uint4 *)(mine + (c & 0xff) * per_letter);
                         const uint4 *b = two ? (const uint4 *)(mine + (c >> 8) * per_letter) : a;
-                        const uint2 l = BORDER ? left[r] : start;
+                        const uint2 l = left[r];
                         uint32_t g =
                             lw_sw_masked<A>(lw_from_below(LW_ALL_LANES, s.g[C - 1], 1, LW_WARP), keep, l.x);
                         uint32_t e = GAPLESS ? 0
                                              : lw_sw_masked<A>(lw_from_below(LW_ALL_LANES, s.e, 1, LW_WARP),
                                                                keep, l.y);
                         lw_warp_sync(LW_ALL_LANES);
-                        uint32_t best_left = tally[-1].best & job.lanes[lane].keep;
+                        uint32_t best_left = tally[-1].best[0] & job.lanes[lane].keep;
                         lw_warp_sync(LW_ALL_LANES);
                         lw_sw_row<A, FORM, GAPLESS, true, true>(s, a, b, e, gap,
                                                                 separator ? 0 : lw_sw_mask<A>(LW_ALL_LANES),
                                                                 separator ? gap.drop : gap.extend);
                         s.diagonal = g;
                         const int at_row = t + r - g_lane;
-                        if (BORDER && leaves)
+                        if (leaves)
                             right[r] = {s.g[C - 1], s.e};
                         if (separator && at_row <= 0) {
                             tally->subject = tally->first; /* row 0; what came before was another segment's */
                             s.best = 0;
                         } else if (separator) {
-                            const int subject = tally->subject++;
-                            const bool counts = subject < tally->end;
-                            const int at = two ? subject : 2 * subject + half;
-                            if (counts && g_lane == 0 && reads)
-                                best_left |= job.carry[at] & job.border_keep;
-                            const uint32_t best = lw_sw_max<A>(s.best, best_left);
-                            tally->best = best;
+                            tally->best[0] = lw_sw_finish<A, FORM>(job, lane, g_lane, half, reads, writes,
+                                                                   tally, s.best, best_left);
                             s.best = 0;
-                            if (counts) {
-                                const lw_sw_lane *me = &job.lanes[lane];
-                                const int score = two ? 2 * subject : at;
-                                if (me->low >= 0)
-                                    job.scores[me->low + score] =
-                                        A == LW_SW_S32 ? (int32_t)best : lw_low2(best);
-                                if (A != LW_SW_S32 && me->high >= 0)
-                                    job.scores[me->high + score] = lw_high2(best);
-                                if (writes && g_lane == group - 1)
-                                    job.carry[at] = best;
-                            }
                         }
                     }
                 }
@@ -395,7 +423,7 @@ __global__ void __launch_bounds__(LW_SW_THREADS, 2) lw_sw_scores(const lw_sw_job
                     lw_warp_sync(LW_ALL_LANES);
                     const int row = t + g_lane - (group - 1);
                     if (g_lane < 4 && row >= 0 && row <= last_row && tally->end > tally->first)
-                        tally->border[(two ? 1 : 2) * row] = rights[my_group][g_lane];
+                        job.border[tally->border + (two ? 1 : 2) * (uint32_t)row] = rights[my_group][g_lane];
                 }
                 if (reads | writes)
                     lw_warp_sync(LW_ALL_LANES);
@@ -406,17 +434,21 @@ __global__ void __launch_bounds__(LW_SW_THREADS, 2) lw_sw_scores(const lw_sw_job
 
 #ifdef __CUDACC__
 /* Raises the kernel's shared memory and launches it. */
-template <int A, int FORM, int EVERY, bool GAPLESS, bool BORDER, bool FAST_GAPS>
-static cudaError_t lw_sw_go(const lw_sw_launch *l)
+static cudaError_t lw_sw_start(void (*kernel)(const lw_sw_job *), int form, int arithmetic,
+                               const lw_sw_launch *l)
 {
-    size_t bytes = lw_sw_profile_bytes(FORM, A, l->n_letters);
-    void (*kernel)(const lw_sw_job *) = lw_sw_scores<A, FORM, EVERY, GAPLESS, BORDER, FAST_GAPS>;
+    size_t bytes = lw_sw_profile_bytes(form, arithmetic, l->n_letters);
     cudaError_t code =
         cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
     if (code != cudaSuccess)
         return code;
     kernel<<<dim3((unsigned)l->blocks, (unsigned)l->n_jobs), LW_SW_THREADS, bytes, l->stream>>>(l->jobs);
     return cudaGetLastError();
+}
+
+template <int A, int FORM, int EVERY, bool GAPLESS> static cudaError_t lw_sw_go(const lw_sw_launch *l)
+{
+    return lw_sw_start(lw_sw_scores<A, FORM, EVERY, GAPLESS>, FORM, A, l);
 }
 #endif
 

@@ -67,20 +67,27 @@ typedef struct lw_sw_job {
     int32_t open_extend, extend;
 } lw_sw_job;
 
-/* Kernels of one arithmetic. `every` = how often the running maximum is kept: 1 or LW_SW_EVERY. jobs[] is in
- * device memory, one block row each. */
+/* What a kernel finds of the scores: the scores; bounds from below, as it keeps the running maximum in every
+ * LW_SW_EVERY-th row only (HALF); or bounds from above (HALF, LW_SW_TILE_OPEN and LW_SW_TILE_EXTEND). */
+enum { LW_SW_EXACT, LW_SW_FROM_BELOW, LW_SW_FROM_ABOVE };
 enum { LW_SW_EVERY = 4 };
+/* open + extend, extend: operands of the kernels that bound from above are constants. */
+enum { LW_SW_TILE_OPEN = 12, LW_SW_TILE_EXTEND = 1 };
+
+/* Kernels of one arithmetic. jobs[] is in device memory, one block row each. */
 typedef struct lw_sw_launch {
-    int arithmetic, form, every;
+    int arithmetic, form, keeps;
     bool gapless;
-    bool border;       /* some job reads or writes one */
-    bool default_gaps; /* 11 + 1: penalties are immediate operands */
+    bool border; /* some job reads or writes one */
     const lw_sw_job *jobs;
     int n_jobs;
     int blocks; /* per job */
     int n_letters;
     cudaStream_t stream;
 } lw_sw_launch;
+
+/* -60000 in both halves: added to anything that HALF and REAL hold, it gives a number below 0. */
+#define LW_SW_NEVER 0xfb53fb53u
 
 /* Columns in a quad word of the profile: two of one query share a word, as 16-bit numbers, unless it holds
  * those of two queries. */
@@ -101,6 +108,7 @@ extern "C" {
 #endif
 cudaError_t lw_sw_launch_narrow(const lw_sw_launch *l); /* HALF and S16 */
 cudaError_t lw_sw_launch_wide(const lw_sw_launch *l);   /* REAL and S32 */
+cudaError_t lw_sw_launch_bounds(const lw_sw_launch *l); /* HALF, from above */
 #ifdef __cplusplus
 }
 #endif

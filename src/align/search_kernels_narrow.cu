@@ -4,19 +4,15 @@
 template <int FORM> static cudaError_t launch_half(const lw_sw_launch *l)
 {
     if (l->gapless)
-        return lw_sw_go<LW_SW_HALF, FORM, 1, true, true, false>(l);
-    if (l->every == 1)
-        return lw_sw_go<LW_SW_HALF, FORM, 1, false, true, false>(l);
-    if (!l->default_gaps)
-        return lw_sw_go<LW_SW_HALF, FORM, LW_SW_EVERY, false, true, false>(l);
-    return l->border ? lw_sw_go<LW_SW_HALF, FORM, LW_SW_EVERY, false, true, true>(l)
-                     : lw_sw_go<LW_SW_HALF, FORM, LW_SW_EVERY, false, false, true>(l);
+        return lw_sw_go<LW_SW_HALF, FORM, 1, true>(l);
+    return l->keeps == LW_SW_EXACT ? lw_sw_go<LW_SW_HALF, FORM, 1, false>(l)
+                                   : lw_sw_go<LW_SW_HALF, FORM, LW_SW_EVERY, false>(l);
 }
 
 extern "C" cudaError_t lw_sw_launch_narrow(const lw_sw_launch *l)
 {
     if (l->arithmetic == LW_SW_S16)
-        return lw_sw_go<LW_SW_S16, LW_SW_TWO_SUBJECTS, 1, false, true, false>(l);
+        return lw_sw_go<LW_SW_S16, LW_SW_TWO_SUBJECTS, 1, false>(l);
     return l->form == LW_SW_TWO_SUBJECTS ? launch_half<LW_SW_TWO_SUBJECTS>(l)
                                          : launch_half<LW_SW_TWO_QUERIES>(l);
 }

@@ -4,11 +4,11 @@
 extern "C" cudaError_t lw_sw_launch_wide(const lw_sw_launch *l)
 {
     if (l->arithmetic == LW_SW_S32)
-        return l->gapless ? lw_sw_go<LW_SW_S32, LW_SW_TWO_QUERIES, 1, true, true, false>(l)
-                          : lw_sw_go<LW_SW_S32, LW_SW_TWO_QUERIES, 1, false, true, false>(l);
+        return l->gapless ? lw_sw_go<LW_SW_S32, LW_SW_TWO_QUERIES, 1, true>(l)
+                          : lw_sw_go<LW_SW_S32, LW_SW_TWO_QUERIES, 1, false>(l);
     if (l->form == LW_SW_TWO_SUBJECTS)
-        return l->gapless ? lw_sw_go<LW_SW_REAL, LW_SW_TWO_SUBJECTS, 1, true, true, false>(l)
-                          : lw_sw_go<LW_SW_REAL, LW_SW_TWO_SUBJECTS, 1, false, true, false>(l);
-    return l->gapless ? lw_sw_go<LW_SW_REAL, LW_SW_TWO_QUERIES, 1, true, true, false>(l)
-                      : lw_sw_go<LW_SW_REAL, LW_SW_TWO_QUERIES, 1, false, true, false>(l);
+        return l->gapless ? lw_sw_go<LW_SW_REAL, LW_SW_TWO_SUBJECTS, 1, true>(l)
+                          : lw_sw_go<LW_SW_REAL, LW_SW_TWO_SUBJECTS, 1, false>(l);
+    return l->gapless ? lw_sw_go<LW_SW_REAL, LW_SW_TWO_QUERIES, 1, true>(l)
+                      : lw_sw_go<LW_SW_REAL, LW_SW_TWO_QUERIES, 1, false>(l);
 }

@@ -2,6 +2,7 @@
 #include "align/search_select.h"
 
 #include "align/search_profile.h"
+#include "align/search_tuning.h"
 #include "common/dpx.cuh"
 #include "common/warp.cuh"
 
@@ -113,7 +114,7 @@ __global__ void count_scores(lw_sw_selection s)
 
 /* The highest value that top_n entries of bins[] reach, 0 if there are fewer; by all threads of a block of
  * `threads`; part[] has 1024 entries. */
-LW_DEVICE int32_t reached_by(const uint32_t *bins, int32_t top_n, int64_t *part, int threads)
+LW_DEVICE int32_t reached_by(const uint32_t *bins, int64_t top_n, int64_t *part, int threads)
 {
     __shared__ int32_t cut;
     int each = LW_SW_BINS / threads, mine = threadIdx.x;
@@ -144,9 +145,47 @@ __global__ void find_cuts(lw_sw_selection s)
 {
     __shared__ int64_t part[THREADS];
     lw_sw_query q = s.queries[blockIdx.x];
-    int32_t reached = reached_by(q.histogram, s.top_n, part, THREADS);
+    int32_t reached =
+        reached_by(q.histogram, (s.above ? LW_SW_PROMISING : 1) * (int64_t)s.top_n, part, THREADS);
     if (threadIdx.x == 0)
         q.counts[LW_SW_CUT] = reached > q.min_score ? reached : q.min_score;
+}
+
+/* Entry i of the list as a subject and its score; false: no hit of this query whatever the cut. */
+LW_DEVICE bool candidate(const lw_sw_selection &s, const lw_sw_query &q, int i, lw_search_hit *hit)
+{
+    int pair = q.list[i / 2], subject = 2 * pair + (i & 1);
+    if (subject >= s.n_subjects || (s.filter && q.scores[subject] < q.filter))
+        return false;
+    hit->score = q.exact[i];
+    hit->subject = subject;
+    return hit->score >= q.min_score;
+}
+
+/* What the top_n best of exact[] reach, 0 if there are fewer; by a block of FINAL_THREADS. */
+LW_DEVICE int32_t exact_cut(const lw_sw_selection &s, const lw_sw_query &q)
+{
+    __shared__ uint32_t bins[LW_SW_BINS];
+    __shared__ int64_t part[FINAL_THREADS];
+    const int n = 2 * q.counts[LW_SW_N_LIST];
+    lw_search_hit hit;
+    for (int i = threadIdx.x; i < LW_SW_BINS; i += FINAL_THREADS)
+        bins[i] = 0;
+    __syncthreads();
+    for (int i = threadIdx.x; i < n; i += FINAL_THREADS)
+        if (candidate(s, q, i, &hit))
+            atomicAdd(&bins[hit.score < LW_SW_BINS ? hit.score : LW_SW_BINS - 1], 1);
+    __syncthreads();
+    return reached_by(bins, s.top_n, part, FINAL_THREADS);
+}
+
+/* The cut of the second round: what the first one's best have. */
+__global__ void __launch_bounds__(FINAL_THREADS) find_second_cuts(lw_sw_selection s)
+{
+    lw_sw_query q = s.queries[blockIdx.x];
+    int32_t reached = exact_cut(s, q);
+    if (threadIdx.x == 0)
+        q.counts[LW_SW_CUT + 1] = reached > q.min_score ? reached : q.min_score;
 }
 
 /* Place in an array that grows by one for each lane with `wanted`; all lanes of the warp call. */
@@ -163,7 +202,7 @@ LW_DEVICE int append(int32_t *n, bool wanted)
 __global__ void select_pairs(lw_sw_selection s)
 {
     lw_sw_query q = s.queries[blockIdx.y];
-    const int32_t cut = q.counts[LW_SW_CUT];
+    const int32_t first_cut = q.counts[LW_SW_CUT], cut = q.counts[LW_SW_CUT + s.round];
     const int32_t limit = s.limit[s.first_level];
     /* warps walk together, so that all lanes reach every append() */
     for (int from = (blockIdx.x * THREADS + threadIdx.x) & ~(LW_WARP - 1); from < s.n_pairs;
@@ -183,9 +222,11 @@ __global__ void select_pairs(lw_sw_selection s)
                 exact = false;
             } else {
                 int32_t bound = exact ? 0 : s.bound;
+                const int32_t best = second && v.y > v.x ? v.y : v.x;
                 flagged = (v.x >= limit - bound) + (v.y >= limit - bound);
                 high = flagged > 0;
-                listed = high || v.x >= cut - bound || (second && v.y >= cut - bound);
+                listed = s.round == 0 ? high || best >= cut - bound
+                                      : !high && best < first_cut - bound && best >= cut - bound;
             }
         }
         int k = append(&q.counts[LW_SW_N_LIST], listed);
@@ -197,13 +238,14 @@ __global__ void select_pairs(lw_sw_selection s)
             }
         }
         bool first = listed && !exact, next = listed && exact && high && s.first_level + 1 < LW_SW_LEVELS;
-        int at = append(&q.counts[LW_SW_N_CHOSEN + s.first_level], first);
+        int32_t *n_chosen = q.counts + LW_SW_N_CHOSEN + s.round * LW_SW_LEVELS;
+        int at = append(&n_chosen[s.first_level], first);
         if (first)
-            q.chosen[s.first_level][at] = k;
+            q.chosen[s.round][s.first_level][at] = k;
         if (s.first_level + 1 < LW_SW_LEVELS) {
-            at = append(&q.counts[LW_SW_N_CHOSEN + s.first_level + 1], next);
+            at = append(&n_chosen[s.first_level + 1], next);
             if (next) {
-                q.chosen[s.first_level + 1][at] = k;
+                q.chosen[s.round][s.first_level + 1][at] = k;
                 atomicAdd(&q.counts[LW_SW_N_RESCUED], flagged);
             }
         }
@@ -222,7 +264,9 @@ static unsigned blocks_for(int32_t n, int most)
 extern "C" cudaError_t lw_sw_select(const lw_sw_selection *s, int multiprocessors, cudaStream_t stream_id)
 {
     unsigned n = (unsigned)s->n_queries;
-    if (!s->filter) {
+    if (s->round == 1) {
+        find_second_cuts<<<n, FINAL_THREADS, 0, stream_id>>>(*s);
+    } else if (!s->filter) {
         count_scores<<<dim3(blocks_for(s->n_subjects / 8, multiprocessors), n), THREADS, 0, stream_id>>>(*s);
         find_cuts<<<n, THREADS, 0, stream_id>>>(*s);
     }
@@ -233,18 +277,19 @@ extern "C" cudaError_t lw_sw_select(const lw_sw_selection *s, int multiprocessor
 __global__ void promote(lw_sw_selection s, int level)
 {
     lw_sw_query q = s.queries[blockIdx.y];
-    int n = q.counts[LW_SW_N_CHOSEN + level];
+    int32_t *n_chosen = q.counts + LW_SW_N_CHOSEN + s.round * LW_SW_LEVELS;
+    int n = n_chosen[level];
     for (int from = (blockIdx.x * THREADS + threadIdx.x) & ~(LW_WARP - 1); from < n;
          from += gridDim.x * THREADS) {
         int i = from + lw_lane(), k = 0, flagged = 0;
         if (i < n) {
-            k = q.chosen[level][i];
+            k = q.chosen[s.round][level][i];
             flagged = (q.exact[2 * k] >= s.limit[level]) +
                       (q.exact[2 * k + 1] >= s.limit[level] && 2 * q.list[k] + 1 < s.n_subjects);
         }
-        int at = append(&q.counts[LW_SW_N_CHOSEN + level + 1], flagged > 0);
+        int at = append(&n_chosen[level + 1], flagged > 0);
         if (flagged > 0) {
-            q.chosen[level + 1][at] = k;
+            q.chosen[s.round][level + 1][at] = k;
             if (level == s.first_level)
                 atomicAdd(&q.counts[LW_SW_N_RESCUED], flagged);
         }
@@ -260,35 +305,15 @@ extern "C" cudaError_t lw_sw_promote(const lw_sw_selection *s, int level, cudaSt
 /* ---- hits
  * ------------------------------------------------------------------------------------------------------ */
 
-/* Entry i of the list as a subject and its score; false: no hit of this query whatever the cut. */
-LW_DEVICE bool candidate(const lw_sw_selection &s, const lw_sw_query &q, int i, lw_search_hit *hit)
-{
-    int pair = q.list[i / 2], subject = 2 * pair + (i & 1);
-    if (subject >= s.n_subjects || (s.filter && q.scores[subject] < q.filter))
-        return false;
-    hit->score = q.exact[i];
-    hit->subject = subject;
-    return hit->score >= q.min_score;
-}
-
 __global__ void __launch_bounds__(FINAL_THREADS) take_hits(lw_sw_selection s)
 {
-    __shared__ uint32_t bins[LW_SW_BINS];
-    __shared__ int64_t part[FINAL_THREADS];
     __shared__ int32_t n_mine, first;
     lw_sw_query q = s.queries[blockIdx.x];
     const int n = 2 * q.counts[LW_SW_N_LIST], rounded = (n + LW_WARP - 1) & ~(LW_WARP - 1);
-    for (int i = threadIdx.x; i < LW_SW_BINS; i += FINAL_THREADS)
-        bins[i] = 0;
     if (threadIdx.x == 0)
         n_mine = 0;
-    __syncthreads();
+    const int32_t cut = exact_cut(s, q);
     lw_search_hit hit;
-    for (int i = threadIdx.x; i < n; i += FINAL_THREADS)
-        if (candidate(s, q, i, &hit))
-            atomicAdd(&bins[hit.score < LW_SW_BINS ? hit.score : LW_SW_BINS - 1], 1);
-    __syncthreads();
-    int32_t cut = reached_by(bins, s.top_n, part, FINAL_THREADS);
     for (int i = threadIdx.x; i < n; i += FINAL_THREADS)
         if (candidate(s, q, i, &hit) && hit.score >= cut)
             atomicAdd(&n_mine, 1);

@@ -44,6 +44,14 @@
 #define LW_SW_SPARE_BLOCKS 2
 #define LW_SW_AGAIN_ITEMS 256
 
+/* Highest matrix entry with which scores are bounded from above: with BLOSUM80 (up to 17 in its scale) chance
+ * alignments grow with the length where gaps may turn, and every second subject would be scored again. */
+#define LW_SW_TILE_HIGH 11
+
+/* Where bounds are from above, so many times the hits that are wanted are scored first, the most promising
+ * ones: their scores set the bar for the others. */
+#define LW_SW_PROMISING 4
+
 /* Units of work in flight, each with its own stream and buffers; staging of host memory, bytes of each of two
  * pinned buffers; device memory left alone when no limit is given. */
 #define LW_SW_SLOTS 2

@@ -6,6 +6,7 @@
 
 #include "align/host_lanes.h"
 
+#include "align/search_bounds.cuh"
 #include "align/search_kernels.cuh"
 #include "align/search_plan.h"
 #include "align/search_profile.h"
@@ -19,7 +20,7 @@ typedef struct text {
 
 /* One kernel against one small database. */
 typedef struct trial {
-    int arithmetic, every;
+    int arithmetic, keeps;
     bool gapless, listed; /* listed: pairs by list, as second runs name them */
     int n_queries, n_subjects;
     int32_t query_len[MOST_QUERIES];
@@ -61,17 +62,16 @@ static int32_t plain(text q, text t, bool gapless)
 template <int A, int FORM> static void body_of(void *jobs, const trial *t, bool border)
 {
     const lw_sw_job *j = (const lw_sw_job *)jobs;
-    bool fast = open_extend == LW_SW_FAST_OPEN && extend == LW_SW_FAST_EXTEND;
     if (t->gapless)
-        lw_sw_scores<A, FORM, 1, true, true, false>(j);
-    else if (t->every == 1)
-        lw_sw_scores<A, FORM, 1, false, true, false>(j);
-    else if (!fast)
-        lw_sw_scores<A, FORM, LW_SW_EVERY, false, true, false>(j);
+        lw_sw_scores<A, FORM, 1, true>(j);
+    else if (t->keeps == LW_SW_EXACT)
+        lw_sw_scores<A, FORM, 1, false>(j);
+    else if (t->keeps == LW_SW_FROM_BELOW)
+        lw_sw_scores<A, FORM, LW_SW_EVERY, false>(j);
     else if (border)
-        lw_sw_scores<A, FORM, LW_SW_EVERY, false, true, true>(j);
+        lw_sw_bounds<FORM, true>(j);
     else
-        lw_sw_scores<A, FORM, LW_SW_EVERY, false, false, true>(j);
+        lw_sw_bounds<FORM, false>(j);
 }
 
 typedef struct one_launch {
@@ -142,6 +142,7 @@ static void run(const trial *t)
     }
     make_subjects(t, queries, subjects);
 
+    const bool above = t->keeps == LW_SW_FROM_ABOVE;
     bool alone = t->n_queries == 1 && (t->arithmetic != LW_SW_S32 || t->listed);
     lw_sw_program p = {};
     lw_error err = {};
@@ -188,8 +189,12 @@ static void run(const trial *t)
     uint4 *profile = (uint4 *)malloc(lw_sw_profile_bytes(p.form, t->arithmetic, LETTERS + 1));
     for (int i = 0; i < p.n_passes; i++) {
         const lw_sw_pass *pass = &p.passes[i];
-        lw_sw_profile task = {profile, pass->lanes, p.form, t->arithmetic,
-                              t->gapless || t->arithmetic == LW_SW_S32 ? 0 : open_extend};
+        lw_sw_profile task = {profile,
+                              pass->lanes,
+                              p.form,
+                              t->arithmetic,
+                              t->gapless || above || t->arithmetic == LW_SW_S32 ? 0 : open_extend,
+                              above ? LW_SW_NEVER : 0};
         for (size_t k = 0; k < lw_sw_profile_bytes(p.form, t->arithmetic, LETTERS + 1) / 4; k++)
             ((uint32_t *)profile)[k] = lw_sw_profile_word(&task, codes, scores, LETTERS + 1, (int)k);
         int32_t counter = 0;
@@ -216,19 +221,25 @@ static void run(const trial *t)
         one_launch l = {&job, t, p.form, p.border};
         host_run_block(LW_SW_THREADS, 0, body, &l);
     }
-    int32_t bound = t->every == 1 ? 0 : open_extend + (LW_SW_EVERY - 2) * extend;
+    int32_t bound = t->keeps == LW_SW_FROM_BELOW ? open_extend + (LW_SW_EVERY - 2) * extend : 0;
+    int64_t sum_got = 0, sum_want = 0;
     for (int q = 0; q < t->n_queries; q++)
         for (int i = 0; i < t->n_subjects; i++) {
             int place = t->listed ? 2 * (pairs - 1 - i / 2) + (i & 1) : i;
             int32_t got = out[2 * pairs * q + place], want = plain(queries[q], subjects[i], t->gapless);
-            cr_expect(got <= want && want <= got + bound,
-                      "arithmetic %d form %d every %d%s%s gaps %d/%d: query %d of %d letters, subject %d of "
+            sum_got += got;
+            sum_want += want;
+            cr_expect(above ? want <= got : got <= want && want <= got + bound,
+                      "arithmetic %d form %d keeps %d%s%s gaps %d/%d: query %d of %d letters, subject %d of "
                       "%d: %d, "
                       "not %d",
-                      t->arithmetic, p.form, t->every, t->gapless ? " gapless" : "",
+                      t->arithmetic, p.form, t->keeps, t->gapless ? " gapless" : "",
                       t->listed ? " listed" : "", open_extend, extend, q, queries[q].len, i, subjects[i].len,
                       got, want);
         }
+    /* a bound that says nothing would be one as well */
+    cr_expect(sum_got <= sum_want + 8 * t->n_queries * t->n_subjects,
+              "form %d: sum of bounds %lld, of scores %lld", p.form, (long long)sum_got, (long long)sum_want);
     for (int i = 0; i < t->n_subjects; i++)
         free(subjects[i].codes);
     free(stream), free(border), free(carry), free(out), free(profile), free(p.passes);
@@ -247,34 +258,47 @@ static void run_all(int32_t o, int32_t e, const trial *trials, int n)
 }
 
 static const trial bounded[] = {
-    {LW_SW_HALF, LW_SW_EVERY, false, false, 1, 40, {64}, 90},
-    {LW_SW_HALF, LW_SW_EVERY, false, false, 1, 31, {33}, 60},
-    {LW_SW_HALF, LW_SW_EVERY, false, false, 1, 8, {1100}, 90},
-    {LW_SW_HALF, LW_SW_EVERY, false, false, 1, 12, {600}, 60},
-    {LW_SW_HALF, LW_SW_EVERY, false, false, 1, 5, {2100}, 50},
-    {LW_SW_HALF, LW_SW_EVERY, false, false, 3, 14, {64, 30, 100}, 60},
-    {LW_SW_HALF, LW_SW_EVERY, false, false, 5, 6, {1060, 40, 1030, 70, 10}, 50},
+    {LW_SW_HALF, LW_SW_FROM_BELOW, false, false, 1, 40, {64}, 90},
+    {LW_SW_HALF, LW_SW_FROM_BELOW, false, false, 1, 31, {33}, 60},
+    {LW_SW_HALF, LW_SW_FROM_BELOW, false, false, 1, 8, {1100}, 90},
+    {LW_SW_HALF, LW_SW_FROM_BELOW, false, false, 1, 12, {600}, 60},
+    {LW_SW_HALF, LW_SW_FROM_BELOW, false, false, 1, 5, {2100}, 50},
+    {LW_SW_HALF, LW_SW_FROM_BELOW, false, false, 3, 14, {64, 30, 100}, 60},
+    {LW_SW_HALF, LW_SW_FROM_BELOW, false, false, 5, 6, {1060, 40, 1030, 70, 10}, 50},
+};
+
+static const trial above[] = {
+    {LW_SW_HALF, LW_SW_FROM_ABOVE, false, false, 1, 40, {64}, 90},
+    {LW_SW_HALF, LW_SW_FROM_ABOVE, false, false, 1, 31, {33}, 60},
+    {LW_SW_HALF, LW_SW_FROM_ABOVE, false, false, 1, 8, {1100}, 90},
+    {LW_SW_HALF, LW_SW_FROM_ABOVE, false, false, 1, 12, {600}, 60},
+    {LW_SW_HALF, LW_SW_FROM_ABOVE, false, false, 1, 5, {2100}, 50},
+    {LW_SW_HALF, LW_SW_FROM_ABOVE, false, false, 1, 60, {90}, 7},
+    {LW_SW_HALF, LW_SW_FROM_ABOVE, false, false, 3, 14, {64, 30, 100}, 60},
+    {LW_SW_HALF, LW_SW_FROM_ABOVE, false, false, 5, 6, {1060, 40, 1030, 70, 10}, 50},
 };
 
 static const trial exact[] = {
-    {LW_SW_HALF, 1, false, false, 1, 30, {70}, 70},
-    {LW_SW_HALF, 1, false, true, 1, 30, {70}, 70},
-    {LW_SW_HALF, 1, false, true, 1, 8, {1100}, 70},
-    {LW_SW_HALF, 1, false, false, 3, 14, {64, 30, 100}, 60},
-    {LW_SW_S16, 1, false, true, 1, 30, {40}, 70},
-    {LW_SW_S16, 1, false, false, 1, 8, {1100}, 70},
-    {LW_SW_REAL, 1, false, false, 1, 30, {64}, 70},
-    {LW_SW_REAL, 1, false, true, 1, 8, {1100}, 60},
-    {LW_SW_REAL, 1, false, false, 3, 6, {40, 1100, 30}, 60},
-    {LW_SW_S32, 1, false, true, 1, 20, {50}, 60},
-    {LW_SW_S32, 1, false, true, 1, 8, {1100}, 60},
-    {LW_SW_S32, 1, false, false, 3, 6, {40, 90, 1050}, 60},
+    {LW_SW_HALF, LW_SW_EXACT, false, false, 1, 30, {70}, 70},
+    {LW_SW_HALF, LW_SW_EXACT, false, true, 1, 30, {70}, 70},
+    {LW_SW_HALF, LW_SW_EXACT, false, true, 1, 8, {1100}, 70},
+    {LW_SW_HALF, LW_SW_EXACT, false, false, 3, 14, {64, 30, 100}, 60},
+    {LW_SW_S16, LW_SW_EXACT, false, true, 1, 30, {40}, 70},
+    {LW_SW_S16, LW_SW_EXACT, false, false, 1, 8, {1100}, 70},
+    {LW_SW_REAL, LW_SW_EXACT, false, false, 1, 30, {64}, 70},
+    {LW_SW_REAL, LW_SW_EXACT, false, true, 1, 8, {1100}, 60},
+    {LW_SW_REAL, LW_SW_EXACT, false, false, 3, 6, {40, 1100, 30}, 60},
+    {LW_SW_S32, LW_SW_EXACT, false, true, 1, 20, {50}, 60},
+    {LW_SW_S32, LW_SW_EXACT, false, true, 1, 8, {1100}, 60},
+    {LW_SW_S32, LW_SW_EXACT, false, false, 3, 6, {40, 90, 1050}, 60},
 };
 
 static const trial gapless[] = {
-    {LW_SW_HALF, 1, true, false, 1, 20, {80}, 60},     {LW_SW_HALF, 1, true, false, 2, 6, {80, 1100}, 60},
-    {LW_SW_REAL, 1, true, false, 1, 8, {1100}, 60},    {LW_SW_REAL, 1, true, false, 2, 9, {80, 20}, 60},
-    {LW_SW_S32, 1, true, false, 2, 6, {80, 1100}, 60},
+    {LW_SW_HALF, LW_SW_EXACT, true, false, 1, 20, {80}, 60},
+    {LW_SW_HALF, LW_SW_EXACT, true, false, 2, 6, {80, 1100}, 60},
+    {LW_SW_REAL, LW_SW_EXACT, true, false, 1, 8, {1100}, 60},
+    {LW_SW_REAL, LW_SW_EXACT, true, false, 2, 9, {80, 20}, 60},
+    {LW_SW_S32, LW_SW_EXACT, true, false, 2, 6, {80, 1100}, 60},
 };
 
 static const int32_t gaps[][2] = {{12, 1}, {7, 2}, {0, 0}, {9, 0}};
@@ -283,6 +307,11 @@ Test(search_kernels, bounds_hold)
 {
     for (int g = 0; g < 4; g++)
         run_all(gaps[g][0], gaps[g][1], bounded, sizeof bounded / sizeof *bounded);
+}
+
+Test(search_kernels, bounds_from_above_hold)
+{
+    run_all(LW_SW_TILE_OPEN, LW_SW_TILE_EXTEND, above, sizeof above / sizeof *above);
 }
 
 Test(search_kernels, exact_scores)
