@@ -60,8 +60,9 @@ LW_DEVICE void lw_sw_tile_rows(lw_sw_tiles<C> &s, lw_sw_letter_rows one, lw_sw_l
                                uint32_t h2, uint32_t x, uint32_t above, uint32_t below)
 {
     constexpr int A = LW_SW_HALF, W = LW_SW_QUAD_COLUMNS(FORM, A);
-    const lw_sw_gap pass = lw_sw_gaps<A>(LW_SW_TILE_OPEN - 2 * LW_SW_TILE_EXTEND, 0),
-                    leave = lw_sw_gaps<A>(2 * LW_SW_TILE_EXTEND, 0);
+    const int32_t opening = LW_SW_TILE_OPEN - 2 * LW_SW_TILE_EXTEND;
+    const uint32_t opens = lw_pack2(-opening, -opening), open = lw_half_from_int(-opening) * 0x10001u,
+                   leave = lw_half_from_int(-2 * LW_SW_TILE_EXTEND) * 0x10001u;
     uint32_t d = s.diagonal, previous = 0;
     s.diagonal = h2;
 #pragma unroll
@@ -80,14 +81,16 @@ LW_DEVICE void lw_sw_tile_rows(lw_sw_tiles<C> &s, lw_sw_letter_rows one, lw_sw_l
             d = s.h[j + 1];
             uint32_t h11 = lw_max3_relu2(d11, x, up);
             uint32_t d22 = lw_sw_diagonal<A, FORM, false>(h11, a2, b2, i + 1, 0);
-            uint32_t m = lw_max2(lw_max3_2(d11, d12, d22), d21);
-            uint32_t inside = lw_max3_relu2(lw_addh2(m, pass.open), x, up);
+            uint32_t m = lw_max_relu2(lw_max3_2(d11, d12, d22), d21);
+            /* where the FMA pipe has more to do, the ALU subtracts */
+            uint32_t inside = FORM == LW_SW_TWO_SUBJECTS ? lw_max2(lw_addmax_relu2(m, opens, x), up)
+                                                         : lw_max3_relu2(lw_addh2(m, open), x, up);
             uint32_t down = SLOW ? lw_sw_kept_sum<A>(inside, below, 0) : inside;
             h1 = lw_max2(d12, inside);
             s.h[j] = lw_max2(d21, down);
             s.h[j + 1] = lw_max2(d22, down);
-            x = lw_addh2(inside, leave.open);
-            s.x[j / 2] = SLOW ? lw_addh2(down, leave.open) : x;
+            x = lw_addh2(inside, leave);
+            s.x[j / 2] = SLOW ? lw_addh2(down, leave) : x;
             if (j & 2)
                 s.best = lw_max3_2(previous, m, s.best);
             previous = m;
