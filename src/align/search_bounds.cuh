@@ -55,7 +55,7 @@ LW_DEVICE lw_sw_letter_rows lw_sw_rows_of(const char *mine, uint32_t letters, ui
 
 /* Two rows of one lane; h1, h2 and x enter from the left. SLOW: `above` keeps what enters from above, `below`
  * what goes into the second row and down (as lw_sw_mask() makes them). */
-template <int FORM, bool SLOW, int C>
+template <int FORM, bool SLOW, bool ON_ALU, int C>
 LW_DEVICE void lw_sw_tile_rows(lw_sw_tiles<C> &s, lw_sw_letter_rows one, lw_sw_letter_rows two, uint32_t h1,
                                uint32_t h2, uint32_t x, uint32_t above, uint32_t below)
 {
@@ -82,9 +82,8 @@ LW_DEVICE void lw_sw_tile_rows(lw_sw_tiles<C> &s, lw_sw_letter_rows one, lw_sw_l
             uint32_t h11 = lw_max3_relu2(d11, x, up);
             uint32_t d22 = lw_sw_diagonal<A, FORM, false>(h11, a2, b2, i + 1, 0);
             uint32_t m = lw_max_relu2(lw_max3_2(d11, d12, d22), d21);
-            /* where the FMA pipe has more to do, the ALU subtracts */
-            uint32_t inside = FORM == LW_SW_TWO_SUBJECTS ? lw_max2(lw_addmax_relu2(m, opens, x), up)
-                                                         : lw_max3_relu2(lw_addh2(m, open), x, up);
+            uint32_t inside =
+                ON_ALU ? lw_max2(lw_addmax_relu2(m, opens, x), up) : lw_max3_relu2(lw_addh2(m, open), x, up);
             uint32_t down = SLOW ? lw_sw_kept_sum<A>(inside, below, 0) : inside;
             h1 = lw_max2(d12, inside);
             s.h[j] = lw_max2(d21, down);
@@ -192,9 +191,9 @@ __global__ void __launch_bounds__(LW_SW_THREADS, 2) lw_sw_bounds(const lw_sw_job
                         lw_sw_masked<A>(lw_from_below(LW_ALL_LANES, s.h[C - 1], 1, LW_WARP), keep, l2.x);
                     uint32_t x =
                         lw_sw_masked<A>(lw_from_below(LW_ALL_LANES, s.right, 1, LW_WARP), keep, l1.y);
-                    lw_sw_tile_rows<FORM, false>(s, lw_sw_rows_of<FORM>(mine, now[r], per_letter),
-                                                 lw_sw_rows_of<FORM>(mine, now[r + 1], per_letter), h1, h2, x,
-                                                 0, 0);
+                    lw_sw_tile_rows<FORM, false, two && !BORDER>(
+                        s, lw_sw_rows_of<FORM>(mine, now[r], per_letter),
+                        lw_sw_rows_of<FORM>(mine, now[r + 1], per_letter), h1, h2, x, 0, 0);
                     if (BORDER && leaves) {
                         right[r] = {s.first_h, s.right};
                         right[r + 1] = {s.h[C - 1], s.right};
@@ -228,10 +227,10 @@ __global__ void __launch_bounds__(LW_SW_THREADS, 2) lw_sw_bounds(const lw_sw_job
                                                                tally, s.best, left1);
                         s.best = 0;
                     }
-                    lw_sw_tile_rows<FORM, true>(s, lw_sw_rows_of<FORM>(mine, ends1 ? pads : now1, per_letter),
-                                                lw_sw_rows_of<FORM>(mine, ends2 ? pads : now2, per_letter),
-                                                h1, h2, x, lw_sw_mask<A>(ends1 ? 0 : LW_ALL_LANES),
-                                                lw_sw_mask<A>(ends2 ? 0 : LW_ALL_LANES));
+                    lw_sw_tile_rows<FORM, true, two && !BORDER>(
+                        s, lw_sw_rows_of<FORM>(mine, ends1 ? pads : now1, per_letter),
+                        lw_sw_rows_of<FORM>(mine, ends2 ? pads : now2, per_letter), h1, h2, x,
+                        lw_sw_mask<A>(ends1 ? 0 : LW_ALL_LANES), lw_sw_mask<A>(ends2 ? 0 : LW_ALL_LANES));
                     if (BORDER && leaves) {
                         right[r] = {s.first_h, s.right};
                         right[r + 1] = {s.h[C - 1], s.right};
