@@ -770,6 +770,11 @@ static lw_status open_text(const lw_seqio *r, input *in, hFILE *stream, lw_error
     case -1:
         return lw_fail(err, LW_E_INPUT, "%s: the file is empty", in->shown);
     default:
+        if (in->end >= 6 && memcmp(in->buffer, "LWDB\r\n", 6) == 0)
+            return lw_fail(
+                err, LW_E_INPUT,
+                "%s: a lanewise database, not sequences: search reads it as DB, by its name, not from a pipe",
+                in->shown);
         if (isalpha(c) || c == '*' || c == '-')
             return lw_fail(
                 err, LW_E_INPUT,
