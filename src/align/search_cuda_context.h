@@ -107,23 +107,6 @@ typedef struct packs {
     int64_t *queries; /* all members, pack after pack */
 } packs;
 
-/* What a unit needs on the host while it is put together. */
-typedef struct unit {
-    context *c;
-    slot *s;
-    place *p;
-    const chunk *k;
-    const pack *pack;
-    const lw_search_request *request;
-    int arithmetic, keeps; /* of the first run */
-    lw_sw_program first;
-    lw_sw_program (*again)[LW_SW_LEVELS]; /* [query][level] */
-    segment_list *list;
-    int32_t *len, *codes_at, *base;
-    int n_rounds; /* of exact scores after the first run */
-    int n_jobs, n_profiles, n_counters;
-} unit;
-
 /* Arrays of a unit, on the device or (mirrored, the first part) in pinned memory. */
 typedef struct unit_arrays {
     /* travel to the device */
@@ -144,11 +127,31 @@ typedef struct unit_arrays {
     lw_search_hit *hits;
 } unit_arrays;
 
+/* What a unit needs on the host while it is put together. */
+typedef struct unit {
+    context *c;
+    slot *s;
+    place *p;
+    const chunk *k;
+    const pack *pack;
+    const lw_search_request *request;
+    int arithmetic, keeps; /* of the first run */
+    lw_sw_program first;
+    lw_sw_program (*again)[LW_SW_LEVELS]; /* [query][level] */
+    segment_list *list;
+    int32_t *len, *codes_at, *base;
+    int n_rounds; /* of exact scores after the first run */
+    int n_jobs, n_profiles, n_counters;
+    unit_arrays device;
+    /* first jobs: of long pairs and of the others in the first run, of each query in the rounds after it */
+    int long_jobs, rest_jobs;
+    int *again_jobs[LW_SW_ROUNDS][LW_SW_LEVELS];
+} unit;
+
 /* Jobs, profiles and lanes of a program are filled in order; job and profile j of the unit stand at index j.
  */
 typedef struct writer {
     unit *u;
-    const unit_arrays *device;
     unit_arrays host;
     int n_jobs, n_profiles;
     size_t n_vectors;

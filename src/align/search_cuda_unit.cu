@@ -12,6 +12,7 @@ void lw_sw_free_unit(unit *u)
         for (int l = 0; l < LW_SW_LEVELS; l++)
             free(u->again[i][l].passes);
     free(u->again);
+    free(u->again_jobs[0][0]); /* and all others */
     free(u->len);
     free(u->codes_at);
     free(u->base);
@@ -83,7 +84,7 @@ lw_status lw_sw_plan_unit(unit *u, lw_error *err)
     }
     u->arithmetic = lw_sw_first_arithmetic(c, u->request, u->pack->queries, n, u->pack->filter);
     /* exact at once where the bounds would keep most pairs anyway */
-    bool most_wanted = u->request->top_n > u->k->n / (c->tiles ? 16 * LW_SW_PROMISING : 16);
+    bool most_wanted = u->request->top_n > u->k->n / (c->tiles ? 8 * LW_SW_PROMISING : 16);
     u->keeps = u->arithmetic != LW_SW_HALF || u->pack->filter || most_wanted ? LW_SW_EXACT
                : c->tiles                                                    ? LW_SW_FROM_ABOVE
                                                                              : LW_SW_FROM_BELOW;
@@ -176,8 +177,8 @@ int lw_sw_write_profiles(writer *w, const lw_sw_program *p, int arithmetic, bool
     const bool plain = gapless || above || arithmetic == LW_SW_S32;
     for (int i = 0; i < p->n_passes; i++, w->n_profiles++) {
         memcpy(w->host.lanes + 32 * w->n_profiles, p->passes[i].lanes, sizeof p->passes[i].lanes);
-        w->host.profiles[w->n_profiles] = {w->device->profile + w->n_vectors,
-                                           w->device->lanes + 32 * w->n_profiles,
+        w->host.profiles[w->n_profiles] = {w->u->device.profile + w->n_vectors,
+                                           w->u->device.lanes + 32 * w->n_profiles,
                                            p->form,
                                            arithmetic,
                                            plain ? 0 : w->u->c->open_extend,
@@ -197,11 +198,11 @@ int lw_sw_write_jobs(writer *w, const lw_sw_program *p, int first_profile, const
         *j = *common;
         j->stream = w->u->p->stream;
         j->first_row = w->u->p->first_row;
-        j->counter = w->device->counters + w->n_jobs;
+        j->counter = w->u->device.counters + w->n_jobs;
         j->profile = w->host.profiles[first_profile + i].out;
         j->lanes = w->host.profiles[first_profile + i].lanes;
         j->border = (uint2 *)w->u->s->border.at;
-        j->carry = w->device->carry;
+        j->carry = w->u->device.carry;
         j->n_letters = w->u->c->n_classes + 1;
         j->group = pass->group;
         j->reads_border = pass->reads_border;
