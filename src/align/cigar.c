@@ -2,6 +2,7 @@
 #include "align/cigar.h"
 
 #include <ctype.h>
+#include <stdbool.h>
 #include <string.h>
 #include <htslib/sam.h>
 
@@ -74,9 +75,10 @@ lw_status lw_path_split(const lw_match_table *match, const char *query, const ch
     int64_t first = out->n, q = 0, t = 0;
     for (int64_t k = 0; k < n_cigar; k++) {
         uint32_t length = bam_cigar_oplen(cigar[k]), op = bam_cigar_op(cigar[k]);
+        bool gap = op == BAM_CINS || op == BAM_CDEL;
         /* an M of this length becomes at most that many operations */
-        LW_TRY(lw_cigars_reserve(out, op == BAM_CMATCH ? (int64_t)length : 1, err));
-        if (op != BAM_CMATCH) {
+        LW_TRY(lw_cigars_reserve(out, gap ? 1 : (int64_t)length, err));
+        if (gap) {
             append(out, first, length, op);
             q += op == BAM_CINS ? length : 0;
             t += op == BAM_CDEL ? length : 0;
@@ -94,6 +96,23 @@ lw_status lw_path_split(const lw_match_table *match, const char *query, const ch
         t += length;
     }
     return LW_OK;
+}
+
+bool lw_path_contradicts(const lw_match_table *match, const char *query, const char *target,
+                         const uint32_t *cigar, int64_t n_cigar)
+{
+    int64_t q = 0, t = 0;
+    for (int64_t k = 0; k < n_cigar; k++) {
+        int64_t length = bam_cigar_oplen(cigar[k]);
+        uint32_t op = bam_cigar_op(cigar[k]);
+        if (op == BAM_CEQUAL || op == BAM_CDIFF)
+            for (int64_t i = 0; i < length; i++)
+                if (is_match(match, query[q + i], target[t + i]) != (op == BAM_CEQUAL))
+                    return true;
+        q += op == BAM_CDEL ? 0 : length;
+        t += op == BAM_CINS ? 0 : length;
+    }
+    return false;
 }
 
 int lw_path_md(const lw_match_table *match, const char *query, const char *target, const uint32_t *cigar,

@@ -5,6 +5,7 @@
 #ifndef LW_CIGAR_H
 #define LW_CIGAR_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <htslib/kstring.h>
 #include "lanewise/align.h"
@@ -29,9 +30,13 @@ typedef struct lw_path_counts {
 void lw_path_count(const lw_match_table *match, const char *query, const char *target, const uint32_t *cigar,
                    int64_t n_cigar, lw_path_counts *out);
 
-/* Appends the path with every M cut into = and X. LW_E_NOMEM. */
+/* Appends the path with every M, = and X cut into = and X anew. LW_E_NOMEM. */
 lw_status lw_path_split(const lw_match_table *match, const char *query, const char *target,
                         const uint32_t *cigar, int64_t n_cigar, lw_cigars *out, lw_error *err);
+
+/* Whether the path has an = or X that the letters contradict. */
+bool lw_path_contradicts(const lw_match_table *match, const char *query, const char *target,
+                         const uint32_t *cigar, int64_t n_cigar);
 
 /* Appends the MD string of samtools calmd. Non-zero when memory is out. */
 int lw_path_md(const lw_match_table *match, const char *query, const char *target, const uint32_t *cigar,

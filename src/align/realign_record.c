@@ -344,6 +344,11 @@ lw_status lw_realign_finish(const lw_realign_run *run, bam1_t *record, lw_realig
     for (int32_t i = 0; i < n; i++)
         letters[i] = seq_nt16_str[bam_seqi(packed, i)];
     const char *query = letters + item->clipped, *target = run->refs->letters + run->refs->start[ref] + start;
+    if (!item->changed && lw_path_contradicts(&run->match, query, target, old, n_old)) {
+        item->changed = true; /* the same path with other = and X */
+        path = old;
+        n_path = (int32_t)n_old;
+    }
     lw_path_counts about;
     lw_path_count(&run->match, query, target, now, n_now, &about);
     if (lw_path_md(&run->match, query, target, now, n_now, &scratch->text))
