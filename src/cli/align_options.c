@@ -71,6 +71,17 @@ int align_fill_job(cli *run, const align_options *o, lw_align_format fallback, l
     if (open->n == 2) {
         job->gap_open2 = (int)open->value[1];
         job->gap_extend2 = (int)extend->value[1];
+        /* of two lines the one that starts no higher and is no steeper is the lower one everywhere */
+        for (int more = 0; more < 2; more++) {
+            const int less = 1 - more;
+            if (open->value[more] + extend->value[more] >= open->value[less] + extend->value[less] &&
+                extend->value[more] >= extend->value[less])
+                return cli_usage_error(run,
+                                       "-O and -E: gaps at %lld + %lld a letter never cost less than at "
+                                       "%lld + %lld: leave the former out",
+                                       (long long)open->value[more], (long long)extend->value[more],
+                                       (long long)open->value[less], (long long)extend->value[less]);
+        }
     }
     job->min_score = o->min_score;
     job->split_matches = o->eqx;
