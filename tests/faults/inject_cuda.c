@@ -419,6 +419,34 @@ CALL_TAKES(cudaEventCreate, EVENT, (cudaEvent_t * made), (made), token(made))
 CALL_TAKES(cudaEventCreateWithFlags, EVENT, (cudaEvent_t * made, unsigned flags), (made, flags), token(made))
 CALL_GIVES(cudaEventDestroy, EVENT, (cudaEvent_t it), (it), release(it))
 
+CALL(cudaStreamBeginCapture, (cudaStream_t s, enum cudaStreamCaptureMode m), (s, m), cudaSuccess)
+CALL_TAKES(cudaGraphInstantiate, GRAPH, (cudaGraphExec_t * made, cudaGraph_t g, unsigned long long flags),
+           (made, g, flags), token(made))
+CALL(cudaGraphLaunch, (cudaGraphExec_t g, cudaStream_t s), (g, s), cudaSuccess)
+CALL_GIVES(cudaGraphExecDestroy, GRAPH, (cudaGraphExec_t it), (it), release(it))
+CALL_GIVES(cudaGraphDestroy, GRAPH, (cudaGraph_t it), (it), release(it))
+
+/* WRAPPED cudaStreamEndCapture : ends it in any case, or the stream could never be used again */
+cudaError_t __real_cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *made);
+cudaError_t __wrap_cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *made);
+cudaError_t __wrap_cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *made)
+{
+    bool failing = fails();
+    cudaError_t code = pretend ? token(made) : __real_cudaStreamEndCapture(stream, made);
+    if (failing && code == cudaSuccess) {
+        if (pretend)
+            free(*made);
+        else
+            __real_cudaGraphDestroy(*made);
+        *made = NULL;
+    }
+    if (failing)
+        return reason();
+    if (code == cudaSuccess)
+        keep(GRAPH, *made, 0);
+    return code;
+}
+
 /* WRAPPED cudaHostRegister */
 cudaError_t __real_cudaHostRegister(void *at, size_t size, unsigned flags);
 cudaError_t __wrap_cudaHostRegister(void *at, size_t size, unsigned flags);
