@@ -32,8 +32,9 @@ TOOLS = {
 }
 # a GPU's results lead these to kernels that they do not launch without one; two need one of many multiprocessors, and cuBLASLt
 ALWAYS = ("pairs long", "many tiles", "many deep tiles", "product large cuda-tensor")
-LAB = re.compile(r"^(lab_|bits|votes|sums|broadcast|bytes|cells|census|compaction|divisions|dots|errors|functions|horner|logic|"
-                 r"probe|relax|residual|running_sums|softmax_|transposition|unrolled|upper_halves|wide_|block_sums|accumulators|"
+LABORATORY = [{"bench techniques": ["bench", "techniques", "--quick", "--repeat", "1"]}, {"bench ceilings": ["bench", "ceilings", "--quick", "--repeat", "1"]}]
+LAB = re.compile(r"^(lab_|any_shifts|bits|votes|sums|broadcast|bytes|cells|census|compaction|divisions|dots|errors|functions|horner|logic|"
+                 r"probe_|relax|residual|running_sums|softmax_|transposition|unrolled|upper_halves|wide_|block_sums|accumulators|"
                  r"mask_)")  # kernels of `lanewise bench` alone
 
 
@@ -195,6 +196,7 @@ def jobs(folder, backends):
     def add(name, *arguments):
         table[name] = list(arguments)
 
+    add("devices", "devices")
     for backend in backends:
         b = ["--backend", backend, "-q", "-t", "2"]
         if backend not in ("cuda-tensor", "cuda-dp4a"):
@@ -340,7 +342,8 @@ class Check:
             waiting = []
             for tool in self.args.tools.split(","):
                 self.by_tool[tool] = collections.Counter()
-                for some in self.lists(table, self.args.lists):
+                laboratory = LABORATORY if self.args.laboratory else []
+                for some in laboratory + (self.lists(table, self.args.lists) if table else []):
                     self.number += 1
                     waiting.append(pool.submit(self.one, tool, some, self.number))
             for one in concurrent.futures.as_completed(waiting):
@@ -403,11 +406,12 @@ class Check:
                                                                   len(lab), sum(ran.values()), self.seconds[tool], self.failed[tool]))
         missing = collections.defaultdict(list)
         for tool, ran in self.by_tool.items():
-            for mangled in (product if self.runs[tool] else set()) - set(ran):
+            wanted = (product if not self.args.only else set()) | (lab if self.args.laboratory else set())
+            for mangled in (wanted if self.runs[tool] else set()) - set(ran):
                 missing[names[mangled]].append(tool)
         for name, tools in sorted(missing.items()):
             print("not launched under %s: %s" % (", ".join(tools), name))
-        failed += 0 if self.args.only else len(missing)
+        failed += len(missing)
         if self.left_out:
             print("SKIPPED: %d runs for which there was no time" % self.left_out)
         print("cases: %d passed, %d failed, %d skipped" % (sum(self.runs.values()) - failed, failed, self.left_out))
@@ -425,6 +429,7 @@ def main():
     parser.add_argument("--cover", type=int, default=0, metavar="N",
                         help="only so many jobs as are needed to have every kernel launched by N of them (0: all jobs)")
     parser.add_argument("--until", type=float, default=1e9, help="seconds after which nothing more is started")
+    parser.add_argument("--laboratory", action="store_true", help="the kernels of `lanewise bench techniques ceilings`, too")
     parser.add_argument("--lists", type=int, default=8, help="the jobs are done by so many processes a tool")
     parser.add_argument("--show", type=int, default=60, help="lines of a finding")
     parser.add_argument("--pretend", action="store_true")
