@@ -32,17 +32,17 @@ import tiny_onnx as onnx  # noqa: E402
 ALIGN, PATHS, INFER = ("cuda-dpx", "cuda-half2", "cuda-int"), ("cuda-dpx", "cuda-int"), ("cuda-tensor", "cuda-dp4a", "cuda-int")
 JOBS = {  # arguments, backends
     "align": (["align", "ref.fa", "reads.fq", "-N", "1", "-o", "out.bam"], ALIGN),
-    "pairs": (["pairs", "a.fa", "b.fa", "-o", "out.tsv"], ALIGN),
+    "pairs": (["pairs", "a.fa", "b.fa", "-o", "out.tsv"], ALIGN + ("auto",)),
     "pairs, scores": (["pairs", "a.fa", "b.fa", "--scores-only", "-o", "out.tsv"], ALIGN[:1]),
     "pairs, two prices": (["pairs", "a.fa", "b.fa", "-A", "2", "-O", "4,24", "-E", "2,1", "-o", "out.tsv"], ALIGN[:1]),
     "realign": (["realign", "ref.fa", "in.bam", "-o", "out.bam"], ALIGN),
-    "search": (["search", "query.fa", "db.fa", "-o", "out.tsv"], ALIGN),
+    "search": (["search", "query.fa", "db.fa", "-o", "out.tsv"], ALIGN + ("auto",)),
     "search, filter": (["search", "query.fa", "db.fa", "--gapless-filter", "-o", "out.tsv"], ALIGN[:1]),
-    "apsp": (["apsp", "graph.tsv", "-o", "out.npy", "--next"], PATHS),
+    "apsp": (["apsp", "graph.tsv", "-o", "out.npy", "--next"], PATHS + ("auto",)),
     "apsp, pieces": (["apsp", "wide.tsv", "--gpu-mem", "4M", "-o", "out.npy"], PATHS[:1]),
     "infer": (["infer", "model.onnx", "--input", "fx.npy", "--output", "out.npy"], INFER),
     "layer": (["layer", "linear", "--input", "x=x.npy", "--input", "x-scale=0.02", "--input", "w=w.npy", "--input", "w-scale=0.01",
-               "--input", "y-scale=0.5", "-o", "out.npy"], INFER),
+               "--input", "y-scale=0.5", "-o", "out.npy"], INFER + ("auto",)),
     "layer, softmax": (["layer", "softmax", "--input", "x=fx.npy", "-o", "out.npy"], INFER[:1]),
     "layer, convolution": (["layer", "conv2d", "--input", "x=image.npy", "--input", "x-scale=0.02", "--input", "w=kernel.npy", "--input",
                             "w-scale=0.01", "--input", "y-scale=0.5", "-o", "out.npy"], INFER[:1]),
@@ -214,7 +214,7 @@ class Faults:
             if errors:
                 self.wrong(kind, label, "exit 0 with an error", run)
             # half of the pairs by a GPU that computes nothing, half by the CPU: neither result
-            elif self.args.pretend and label.startswith("pairs") and kind in ("memory", "limit", "squeeze"):
+            elif self.args.pretend and label.startswith("pairs") and (kind in ("memory", "limit", "squeeze") or "going on with" in run.err):
                 pass
             elif want and not any(run.bytes == w.bytes and run.out == w.out for w in want):
                 self.wrong(kind, label, "exit 0, but the result differs", run)
