@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "common/fail.h"
@@ -22,7 +23,9 @@ enum {
     LONG_BASE = 256,   /* getopt's value of the long option of row i is LONG_BASE + i */
     HELP_COLUMN = 27,  /* where the explanations begin */
     MAX_BACKENDS = 32, /* rows of one domain */
-    GRACE_SECONDS = 2, /* from a signal to a hard stop: a device batch or a blocked read may take longer */
+    /* From a signal to a hard stop: a device batch or a blocked read may take longer, and within a second all is over
+     * (on an H200 the end of a process with kernels under way takes 0.2 s of it). */
+    GRACE_MICROSECONDS = 600000,
     MAX_DEVICE_ORDINAL = 1023
 };
 
@@ -40,7 +43,7 @@ static void on_signal(int signal_number)
     if (!stop && signal_number != SIGALRM) {
         stop_signal = signal_number;
         stop = 1;
-        alarm(GRACE_SECONDS);
+        setitimer(ITIMER_REAL, &(struct itimerval){.it_value = {.tv_usec = GRACE_MICROSECONDS}}, NULL);
         return;
     }
     lw_temporaries_remove(&temporaries);
