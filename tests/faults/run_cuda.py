@@ -170,7 +170,7 @@ def run_list(args, source, items):
         for line in lines + [None] * (len(lines) < len(items) - first):
             i, r = len(results), Result()
             results.append(r)
-            r.code, r.told, r.left = (None if done.returncode == -signal.SIGALRM else done.returncode, {}, "") if line is None else told(line)
+            r.code, r.told, r.left = (None if done.returncode in (-signal.SIGALRM, 128 + signal.SIGALRM) else done.returncode, {}, "") if line is None else told(line)
             mark = "r%05d" % i
             r.out, r.err = read("o%05d" % i), read("e%05d" % i).decode(errors="replace")
             r.made = sorted(n for n in os.listdir(folder) if n.startswith(mark))
@@ -241,7 +241,7 @@ class Faults:
                  if re.search(self.args.only, "%s %s" % (name, backend))]
         pool = concurrent.futures.ThreadPoolExecutor(self.args.jobs)
         wants = run_list(self.args, self.source, [(job, None) for _, job, _ in names])
-        cpu = run_list(self.args, self.source, [(JOBS[name][0] + options(job, "cpu"), None) for name, job, _ in names])
+        cpu = run_list(self.args, self.source, [([w for w in JOBS[name][0] if w not in ("--gpu-mem", "4M")] + options(job, "cpu"), None) for name, job, _ in names])
         kinds, plan, single = self.args.kinds.split(","), [], []
         for (name, job, backend), want, right in zip(names, wants, cpu):
             label = "%s, %s" % (name, backend)
@@ -251,7 +251,8 @@ class Faults:
             if want.left:
                 self.wrong("undisturbed", label, "not given back: %s" % want.left, want)
             print("%s: %d calls, %d allocations, %d bytes" % (label, want.told["calls"], want.told["allocations"], want.told["peak"]))
-            if not self.args.pretend and name not in ("devices", "infer", "layer, softmax", "apsp, pieces") and want.bytes != right.bytes:
+            # @PG lines quote the command line; floats differ in their last bits
+            if not self.args.pretend and not name.startswith(("align", "realign", "devices", "infer", "layer, softmax")) and want.bytes != right.bytes:
                 self.wrong("undisturbed", label, "differs from the CPU's result", want)
             # what a GPU's memory does not hold the CPU does: on a real GPU that is the same result
             good = None if name == "devices" else [want, right] if self.args.pretend else [want]
