@@ -46,6 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     must(lw_scoring_matrix(&letters, "BLOSUM62", LW_PROTEIN, open, extend, &err));
     lw_search_scoring(&scoring, &letters);
     int n_queries = 1 + (int)fuzz_take(&bytes, QUERIES), n_subjects = (int)fuzz_take(&bytes, SUBJECTS + 1);
+    n_subjects = longest == LONGEST ? n_subjects / 4 : n_subjects;
     int32_t top = fuzz_take(&bytes, 3) == 0 ? INT32_MAX : 1 + (int32_t)fuzz_take(&bytes, 12);
     int32_t min_score[QUERIES], filter[QUERIES];
     bool filtered = fuzz_take(&bytes, 4) == 1;
