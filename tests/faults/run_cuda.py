@@ -358,6 +358,8 @@ class Faults:
             self.large(folder)
             before = set(os.listdir(folder))
             for name, job in jobs.items():
+                if not re.search(self.args.only, name):
+                    continue
                 for number, code, delay in ((signal.SIGINT, 130, 1.2), (signal.SIGKILL, -9, 1.5), (signal.SIGTERM, 143, 1.8),
                                             (signal.SIGINT, 130, 2.5))[::self.args.every]:
                     label = "%s, %s after %g s" % (name, number.name, delay)
