@@ -23,8 +23,8 @@ enum {
     LONG_BASE = 256,   /* getopt's value of the long option of row i is LONG_BASE + i */
     HELP_COLUMN = 27,  /* where the explanations begin */
     MAX_BACKENDS = 32, /* rows of one domain */
-    /* From a signal to a hard stop: a device batch or a blocked read may take longer, and within a second all is over
-     * (on an H200 the end of a process with kernels under way takes 0.2 s of it). */
+    /* From a signal to a hard stop, which a long launch on a device or a blocked read may need: within a
+     * second all is over. */
     GRACE_MICROSECONDS = 600000,
     MAX_DEVICE_ORDINAL = 1023
 };
