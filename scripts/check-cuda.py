@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter, defaultdict
+from concurrent.futures import ThreadPoolExecutor
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -49,11 +50,11 @@ class Kernel:
         self.registers = self.stack = self.shared = 0
 
 
-def read(tool, path):
-    """{(arch, kernel): Kernel} of every device function in the file."""
+def read_one(tool, path, wanted):
+    """{(arch, kernel): Kernel} of the file's device functions for one architecture."""
     kernels = defaultdict(Kernel)
     arch = kernel = None
-    usage = subprocess.run([tool, "-res-usage", path], capture_output=True, text=True, check=True).stdout
+    usage = subprocess.run([tool, "-arch", wanted, "-res-usage", path], capture_output=True, text=True, check=True).stdout
     for line in usage.splitlines():
         if m := re.match(r"\s*arch = (sm_\d+)", line):
             arch = m[1]
@@ -62,7 +63,7 @@ def read(tool, path):
         elif m := re.search(r"REG:(\d+) STACK:(\d+) SHARED:(\d+)", line):
             k = kernels[arch, kernel]
             k.registers, k.stack, k.shared = map(int, m.groups())
-    process = subprocess.Popen([tool, "-sass", path], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen([tool, "-arch", wanted, "-sass", path], stdout=subprocess.PIPE, text=True)
     for line in process.stdout:
         words = line.split(None, 3)
         if len(words) > 1 and words[0].startswith("/*") and words[0] != "/*":  # /*0010*/ [@P0] OPCODE ...
@@ -75,6 +76,17 @@ def read(tool, path):
     if process.wait() != 0:
         sys.exit("check-cuda: cuobjdump -sass failed")
     return {key: k for key, k in kernels.items() if key[0] and k.opcodes}
+
+
+def read(tool, path):
+    """The same of every architecture in it: the disassembler takes seconds for each, so several run at a time."""
+    listing = subprocess.run([tool, "-lelf", path], capture_output=True, text=True, check=True).stdout
+    archs = sorted(set(re.findall(r"\.(sm_\d+[af]?)\.cubin", listing)))
+    kernels = {}
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for found in pool.map(lambda arch: read_one(tool, path, arch), archs):
+            kernels.update(found)
+    return kernels
 
 
 def count(kernel, opcode):

@@ -8,8 +8,8 @@
 
 #include "common/fail.h"
 
-/* LW_CUDA_ARCHS is CMake's list, e.g. "80-real,90-real,121-virtual" (no suffix: both). Machine code runs
- * on the same major version with an equal or higher minor one, PTX on anything newer. */
+/* LW_CUDA_ARCHS is cmake/LwCuda.cmake's list, e.g. "80-real,90-real,121-virtual" (no suffix: both). Machine
+ * code runs on the same major version with an equal or higher minor one, PTX on anything newer. */
 static int has_code(int major, int minor)
 {
     int cc = major * 10 + minor;

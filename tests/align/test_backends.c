@@ -580,7 +580,7 @@ ROWS(pairs_long)
     const lw_align_backend *b = take(r);
     static set queries, targets, one;
     lw_scoring sc;
-    for (int s = 0; s < 3; s++)
+    for (int s = 0; s < 3; s += LW_FEWER(1, 2))
         for (lw_mode mode = LW_LOCAL; mode <= LW_SEMIGLOBAL; mode++) {
             random_state = 41;
             make(&sc, s == 2 ? &matrix_schemes[0] : &dna_schemes[s]);
