@@ -157,7 +157,7 @@ __global__ void __launch_bounds__(LW_SW_THREADS, 2) lw_sw_bounds(const lw_sw_job
         uint32_t next[4];
         uint2 fetched = {0, 0};
         if (reads && g_lane < 4 && g_lane <= last_row)
-            fetched = lw_sw_border<FORM>(job, 0, job.border + tally->border, g_lane);
+            fetched = lw_sw_fetch<FORM>(job, tally, g_lane);
 #pragma unroll
         for (int r = 0; r < 4; r++)
             next[r] = lw_sw_letters<FORM>(rows + 2 * r);
@@ -173,9 +173,9 @@ __global__ void __launch_bounds__(LW_SW_THREADS, 2) lw_sw_bounds(const lw_sw_job
                 /* four lanes bring the border of these four rows to the group's first lane, and fetch that of
                  * the next four */
                 if (g_lane < 4) {
-                    lefts[1 + my_group][g_lane] = fetched;
+                    lefts[1 + my_group][g_lane] = lw_sw_border(job, 0, fetched);
                     if (t + 4 + g_lane <= last_row)
-                        fetched = lw_sw_border<FORM>(job, 0, job.border + tally->border, t + 4 + g_lane);
+                        fetched = lw_sw_fetch<FORM>(job, tally, t + 4 + g_lane);
                 }
                 lw_warp_sync(LW_ALL_LANES);
             }

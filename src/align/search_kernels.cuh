@@ -180,15 +180,6 @@ template <int FORM> LW_DEVICE uint32_t lw_sw_letters(const uint8_t *row)
     return FORM == LW_SW_TWO_SUBJECTS ? lw_opaque(*(const uint16_t *)row) : lw_opaque(*row);
 }
 
-/* G and E that the previous pass left in row `row` of a segment; where a query begins with this pass, what
- * lies left of it. */
-template <int FORM>
-LW_DEVICE uint2 lw_sw_border(const lw_sw_job &job, uint32_t start_g, const uint2 *border, int row)
-{
-    uint2 v = border[(FORM == LW_SW_TWO_SUBJECTS ? 1 : 2) * row];
-    return {(v.x & job.border_keep) | (start_g & ~job.border_keep), v.y & job.border_keep};
-}
-
 /* What a lane needs at separators only: its subjects, and the maxima it hands to the right, one for each row
  * of a step. */
 typedef struct lw_sw_tally {
@@ -196,6 +187,20 @@ typedef struct lw_sw_tally {
     int subject, first, end;
     uint32_t best[2];
 } lw_sw_tally;
+
+/* What the previous pass left in row `row` of a segment. Nothing may be done with it at once: the load takes
+ * as long as four rows. */
+template <int FORM> LW_DEVICE uint2 lw_sw_fetch(const lw_sw_job &job, const lw_sw_tally *tally, int row)
+{
+    return job.border[tally->border + (FORM == LW_SW_TWO_SUBJECTS ? 1 : 2) * (uint32_t)row];
+}
+
+/* H or G, and what comes by a gap, that lie left of a row: where a query begins with this pass, `start` and
+ * nothing. */
+LW_DEVICE uint2 lw_sw_border(const lw_sw_job &job, uint32_t start, uint2 fetched)
+{
+    return {(fetched.x & job.border_keep) | (start & ~job.border_keep), fetched.y & job.border_keep};
+}
 
 /* What a group of lanes works through next. */
 typedef struct lw_sw_work {
@@ -337,7 +342,7 @@ __global__ void __launch_bounds__(LW_SW_THREADS, 2) lw_sw_scores(const lw_sw_job
             uint32_t next[4];
             uint2 fetched = {0, 0};
             if (reads && g_lane < 4 && g_lane <= last_row)
-                fetched = lw_sw_border<FORM>(job, start_g, job.border + tally->border, g_lane);
+                fetched = lw_sw_fetch<FORM>(job, tally, g_lane);
 #pragma unroll
             for (int r = 0; r < 4; r++)
                 next[r] = lw_sw_letters<FORM>(rows + 2 * r);
@@ -353,10 +358,9 @@ __global__ void __launch_bounds__(LW_SW_THREADS, 2) lw_sw_scores(const lw_sw_job
                     /* four lanes bring the border of these four rows to the group's first lane, and fetch
                      * that of the next four */
                     if (g_lane < 4) {
-                        lefts[4 + my_group][g_lane] = fetched;
+                        lefts[4 + my_group][g_lane] = lw_sw_border(job, start_g, fetched);
                         if (t + 4 + g_lane <= last_row)
-                            fetched =
-                                lw_sw_border<FORM>(job, start_g, job.border + tally->border, t + 4 + g_lane);
+                            fetched = lw_sw_fetch<FORM>(job, tally, t + 4 + g_lane);
                     }
                     lw_warp_sync(LW_ALL_LANES);
                 }

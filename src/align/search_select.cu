@@ -237,7 +237,10 @@ __global__ void select_pairs(lw_sw_selection s)
                 q.exact[2 * k + 1] = v.y;
             }
         }
-        bool first = listed && !exact, next = listed && exact && high && s.first_level + 1 < LW_SW_LEVELS;
+        /* what is known not to fit goes on at once; a bound from above below the limit says that it will fit
+         */
+        bool next = listed && high && (exact || s.above) && s.first_level + 1 < LW_SW_LEVELS;
+        bool first = listed && !exact && !next;
         int32_t *n_chosen = q.counts + LW_SW_N_CHOSEN + s.round * LW_SW_LEVELS;
         int at = append(&n_chosen[s.first_level], first);
         if (first)

@@ -15,8 +15,8 @@
 /* Rows of a segment by lanes of the group that takes it: long segments waste fewer rows to fill the group,
  * short ones leave fewer idle lanes at the end. */
 #define LW_SW_ROWS_SMALL_GROUP 400   /* up to 4 lanes */
-#define LW_SW_ROWS_MIDDLE_GROUP 1500 /* up to 16 */
-#define LW_SW_ROWS_LARGE_GROUP 3000
+#define LW_SW_ROWS_MIDDLE_GROUP 3000 /* up to 16 */
+#define LW_SW_ROWS_LARGE_GROUP 4500
 /* The last fifth and the last twentieth of a list are cut finer, so that all warps end together. */
 #define LW_SW_ROWS_DIVISOR_LATE 2
 #define LW_SW_ROWS_DIVISOR_LAST 4
