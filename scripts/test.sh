@@ -90,7 +90,12 @@ for stage in "${stages[@]}"; do
         ;;
     tsan) # the program only: Criterion's shared memory and the thread sanitizer's shadow memory want the same addresses;
         # without the files whose long pairs, databases and measurements take minutes there
-        if build tsan -- lanewise-cli; then tests tsan -LE slow -R '^cli\.' -E '^cli\.(test_|align_reports|search|bench)'; else failed=$((failed + 1)); fi
+        if build tsan -- lanewise-cli; then
+            tests tsan -LE slow -R '^cli\.' -E '^cli\.(test_|align_reports|search|bench)'
+            one python3 tests/determinism/run.py --program build/tsan/lanewise --only search
+        else
+            failed=$((failed + 1))
+        fi
         ;;
     fuzz)
         if command -v clang >/dev/null; then
