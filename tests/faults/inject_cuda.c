@@ -150,6 +150,23 @@ static void tell_job(const char *path, int code)
     fclose(file);
 }
 
+/* Appends how often every kernel was launched since the last time. */
+static void tell_kernels(void)
+{
+    const char *path = getenv("LW_CUDA_KERNELS");
+    FILE *file = path ? fopen(path, "a") : NULL;
+    if (!file)
+        return;
+    static char lines[1 << 20]; /* one write: several processes may append */
+    size_t n = 0;
+    for (int i = 0; i < n_kernels && n + 1000 < sizeof lines; i++)
+        n += (size_t)snprintf(lines + n, 1000, "%ld\t%s\n", atomic_exchange(&kernels[i].launches, 0),
+                              kernels[i].name);
+    setvbuf(file, NULL, _IONBF, 0);
+    fwrite(lines, 1, n, file);
+    fclose(file);
+}
+
 /* WRAPPED main */
 int __real_main(int argc, char **argv);
 int __wrap_main(int argc, char **argv);
@@ -195,6 +212,7 @@ int __wrap_main(int argc, char **argv)
         alarm(0);
         fflush(stdout);
         set_fault(NULL);
+        tell_kernels();
         tell_job(done, code);
     }
     fclose(jobs);
@@ -206,18 +224,7 @@ __attribute__((destructor)) static void tell(void)
     const char *path = getenv("LW_CUDA_TELL");
     if (path)
         tell_job(path, 0);
-    path = getenv("LW_CUDA_KERNELS");
-    FILE *file = path ? fopen(path, "a") : NULL;
-    if (file) {
-        static char lines[1 << 20]; /* one write: several processes may append */
-        size_t n = 0;
-        for (int i = 0; i < n_kernels && n + 1000 < sizeof lines; i++)
-            n += (size_t)snprintf(lines + n, 1000, "%ld\t%s\n", atomic_load(&kernels[i].launches),
-                                  kernels[i].name);
-        setvbuf(file, NULL, _IONBF, 0);
-        fwrite(lines, 1, n, file);
-        fclose(file);
-    }
+    tell_kernels();
 }
 
 /* Counts a call; true for one that is to fail. */
