@@ -25,12 +25,31 @@ LW_DEVICE uint4 lw_shared_load4(uint32_t address)
     return v;
 }
 
+LW_DEVICE void lw_shared_store4(uint32_t address, uint4 v)
+{
+    asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(v.x), "r"(v.y), "r"(v.z),
+                 "r"(v.w)
+                 : "memory");
+}
+
 /* 16 bytes from global to shared memory, behind the thread's back where the chip can (8.0 and later). Copies
  * are counted in groups: lw_copy_close() ends one, lw_copy_wait<N>() waits until at most the last N
  * groups of this thread are under way. */
 LW_DEVICE void lw_copy16(void *shared, const void *global)
 {
     __pipeline_memcpy_async(shared, global, 16);
+}
+
+/* The same to an address in shared memory; zeros where there is nothing to copy (there = false). */
+LW_DEVICE void lw_copy16_at(uint32_t address, const void *global, bool there)
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(global),
+                 "r"(there ? 16 : 0)
+                 : "memory");
+#else
+    lw_shared_store4(address, there ? *(const uint4 *)global : make_uint4(0, 0, 0, 0));
+#endif
 }
 
 LW_DEVICE void lw_copy_close(void)

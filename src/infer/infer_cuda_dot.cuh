@@ -99,57 +99,70 @@ __global__ void __launch_bounds__(LW_CUDA_FEW_THREADS) lw_few_rows(lw_cuda_produ
 
 /* ---- tiles ----------------------------------------------------------------------------------------- */
 
-/* DOWN x ACROSS warps, each 4 x 8 lanes, each lane RM x RN results: lane (y, x) holds rows y + 4 i and
- * columns x + 8 j of its warp's part, so that a warp's 16-byte loads meet 4 or 8 neighbouring rows. */
-template <int DOWN, int ACROSS, int RM, int RN, int STAGES, int RESIDENT, bool APART>
+/* DOWN x ACROSS warps, each 4 x 8 lanes, each lane RM x RN results. Lane (y, x) of its warp holds rows
+ * y + 8 i (those between are the next warp's below) and columns x + 8 j, so that every row's segments change
+ * places alike and an address is a register and a constant. Lanes that differ in bit 0 alone have one y, in
+ * bit 1 alone one x: then shared memory serves 16 of them at a time. */
+template <int DOWN, int ACROSS, int RM, int RN, int DEPTH, int STAGES, int RESIDENT, int UNROLL, bool APART>
 __global__ void __launch_bounds__(DOWN *ACROSS *LW_WARP, RESIDENT) lw_dot_tile(lw_cuda_product p)
 {
     enum { ROWS = DOWN * 4 * RM, COLUMNS = ACROSS * 8 * RN, THREADS = DOWN * ACROSS * LW_WARP };
-    enum { DEPTH = LW_CUDA_DEPTH, SEGMENTS = DEPTH / 16 };
-    enum { BYTES = (ROWS + COLUMNS) * DEPTH, MINE = ROWS * SEGMENTS / THREADS };
+    enum { SEGMENTS = DEPTH / 16, BYTES = (ROWS + COLUMNS) * DEPTH, LAST = (STAGES - 1) * BYTES };
+    static_assert(DOWN % 2 == 0, "two warps share 8 RM rows");
     LW_DYNAMIC_SHARED(uint8_t, shared);
     lw_batch_of(&p, (int)blockIdx.z);
     int row0, column0;
     lw_tile_of(&p, ROWS, COLUMNS, &row0, &column0);
-    int warp = (int)(threadIdx.x / LW_WARP), lane = lw_lane();
-    int y = warp / ACROSS * (4 * RM) + lane / 8, x = warp % ACROSS * (8 * RN) + lane % 8;
-    const uint8_t *from[MINE];
-#pragma unroll
-    for (int i = 0; i < MINE; i++) {
-        int r = row0 + (int)threadIdx.x / SEGMENTS + i * (THREADS / SEGMENTS);
-        from[i] = lw_row_of(&p, r < p.m ? r : p.m - 1);
-    }
+    int lane = lw_lane(), across = (int)(threadIdx.x / LW_WARP) % ACROSS,
+        down = (int)(threadIdx.x / LW_WARP) / ACROSS;
+    int y = down / 2 * (8 * RM) + down % 2 * 4 + (lane >> 1 & 1) + (lane >> 2 & 2);
+    int x = across * (8 * RN) + (lane & 1) + (lane >> 1 & 2) + (lane >> 2 & 4);
+    lw_filler<ROWS, COLUMNS, THREADS, DEPTH> filler;
+    uint32_t base = lw_shared_address(shared);
+    lw_fill_begin(&filler, &p, base, row0, column0);
     int32_t sum[RM][RN] = {};
-    int stages = p.pitch / DEPTH;
+    int stages = (p.pitch + DEPTH - 1) / DEPTH;
     for (int s = 0; s < STAGES - 1; s++) {
         if (s < stages)
-            lw_fill_stage<ROWS, COLUMNS, THREADS, DEPTH>(&p, shared + s * BYTES, from, column0, s);
+            lw_fill_stage(&filler, &p, s * BYTES, s);
         lw_copy_close();
     }
+    uint32_t of_a = base + lw_swizzled<DEPTH>(y, 0), of_b = base + ROWS * DEPTH + lw_swizzled<DEPTH>(x, 0);
+    int at = 0, next_at = LAST;
+#pragma unroll 1
     for (int k = 0; k < stages; k++) {
         lw_copy_wait<STAGES - 2>();
+        if (p.flip) { /* of the segments that this thread has copied; the others see them after the barrier */
+#pragma unroll
+            for (int i = 0; i < lw_filler<ROWS, COLUMNS, THREADS, DEPTH>::OF_A; i++) {
+                uint32_t mine = filler.to + at + i * lw_filler<ROWS, COLUMNS, THREADS, DEPTH>::APART * DEPTH;
+                uint4 v = lw_shared_load4(mine);
+                v.x ^= p.flip, v.y ^= p.flip, v.z ^= p.flip, v.w ^= p.flip;
+                lw_shared_store4(mine, v);
+            }
+        }
         __syncthreads();
         int next = k + STAGES - 1;
         if (next < stages)
-            lw_fill_stage<ROWS, COLUMNS, THREADS, DEPTH>(&p, shared + next % STAGES * BYTES, from, column0,
-                                                         next);
+            lw_fill_stage(&filler, &p, next_at, next);
         lw_copy_close();
-        uint32_t stage = lw_shared_address(shared + k % STAGES * BYTES);
-#pragma unroll(APART ? 1 : SEGMENTS)
+        uint32_t row = of_a + at, column = of_b + at;
+#pragma unroll UNROLL
         for (int segment = 0; segment < SEGMENTS; segment++) {
             uint4 b[RN];
 #pragma unroll
             for (int j = 0; j < RN; j++)
-                b[j] = lw_shared_load4(stage + ROWS * DEPTH + lw_swizzled<DEPTH>(x + 8 * j, segment));
+                b[j] = lw_shared_load4((column ^ (segment << 4)) + j * 8 * DEPTH);
 #pragma unroll
             for (int i = 0; i < RM; i++) {
-                uint4 a = lw_shared_load4(stage + lw_swizzled<DEPTH>(y + 4 * i, segment));
-                a.x ^= p.flip, a.y ^= p.flip, a.z ^= p.flip, a.w ^= p.flip;
+                uint4 a = lw_shared_load4((row ^ (segment << 4)) + i * 8 * DEPTH);
 #pragma unroll
                 for (int j = 0; j < RN; j++)
                     sum[i][j] = lw_dot16<APART>(a, b[j], sum[i][j]);
             }
         }
+        at = at == LAST ? 0 : at + BYTES;
+        next_at = next_at == LAST ? 0 : next_at + BYTES;
     }
     lw_copy_wait<0>();
     __syncthreads();
@@ -159,7 +172,7 @@ __global__ void __launch_bounds__(DOWN *ACROSS *LW_WARP, RESIDENT) lw_dot_tile(l
         lw_column c = lw_column_of(&p, a_zero, column0 + x + 8 * j);
 #pragma unroll
         for (int i = 0; i < RM; i++)
-            lw_put(&p, shared, ROWS, COLUMNS, row0, column0, sum[i][j], y + 4 * i, x + 8 * j, &c);
+            lw_put(&p, shared, ROWS, COLUMNS, row0, column0, sum[i][j], y + 8 * i, x + 8 * j, &c);
     }
     if (p.kind == LW_TO_BYTES) {
         __syncthreads();
@@ -167,19 +180,12 @@ __global__ void __launch_bounds__(DOWN *ACROSS *LW_WARP, RESIDENT) lw_dot_tile(l
     }
 }
 
-template <int DOWN, int ACROSS, int RM, int RN, int STAGES, int RESIDENT, bool APART>
+template <int DOWN, int ACROSS, int RM, int RN, int DEPTH, int STAGES, int RESIDENT, int UNROLL, bool APART>
 static lw_status lw_dot_tile_launch(infer_cuda *x, const lw_cuda_product *p, lw_error *err)
 {
     enum { ROWS = DOWN * 4 * RM, COLUMNS = ACROSS * 8 * RN };
-    void (*kernel)(lw_cuda_product) = lw_dot_tile<DOWN, ACROSS, RM, RN, STAGES, RESIDENT, APART>;
-    int bytes = STAGES * (ROWS + COLUMNS) * LW_CUDA_DEPTH;
-    LW_CUDA_TRY(
-        err, "loading kernels",
-        cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-    dim3 grid((unsigned)lw_tiles(p, ROWS, COLUMNS), 1, (unsigned)p->batches);
-    LW_CUDA_TRY(err, "8-bit product",
-                lw_launch(kernel, grid, DOWN * ACROSS * LW_WARP, (size_t)bytes, x->stream, *p));
-    return LW_OK;
+    return lw_launch_tiles(x, p, lw_dot_tile<DOWN, ACROSS, RM, RN, DEPTH, STAGES, RESIDENT, UNROLL, APART>,
+                           ROWS, COLUMNS, DOWN * ACROSS * LW_WARP, STAGES * (ROWS + COLUMNS) * DEPTH, err);
 }
 
 template <int M, int R, int U, bool APART>

@@ -66,9 +66,10 @@ extern "C" lw_status lw_cuda_few_rows(infer_cuda *x, const lw_cuda_product *p, l
 extern "C" lw_status lw_cuda_dot_tiles(infer_cuda *x, const lw_cuda_product *p, lw_error *err)
 {
     if (x->policy == LW_CUDA_INT)
-        return lw_dot_tile_launch<LW_CUDA_DOT_SMALL, true>(x, p, err);
-    /* large tiles where they keep every multiprocessor busy */
-    if (lw_tiles(p, 128, 128) * p->batches >= x->multiprocessors)
+        return lw_dot_tile_launch<LW_CUDA_INT_TILE, true>(x, p, err);
+    if (lw_tiles(p, LW_CUDA_DOT_ROWS, LW_CUDA_DOT_COLUMNS) * p->batches >=
+            (int64_t)LW_CUDA_DOT_WAVES * x->multiprocessors &&
+        x->shared_bytes >= LW_CUDA_DOT_SHARED)
         return lw_dot_tile_launch<LW_CUDA_DOT_LARGE, false>(x, p, err);
     return lw_dot_tile_launch<LW_CUDA_DOT_SMALL, false>(x, p, err);
 }

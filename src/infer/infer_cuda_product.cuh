@@ -167,26 +167,50 @@ template <int DEPTH> LW_DEVICE int lw_swizzled(int row, int segment)
     return row * DEPTH + ((segment ^ (DEPTH == 64 ? row >> 1 & 3 : row & 7)) << 4);
 }
 
-/* Copies stage k, DEPTH bytes deep, of the tile at (row0, column0): ROWS rows of A, then COLUMNS rows of B.
- * Each thread always copies the same segment, of rows as far apart as all threads reach; from[] are its rows
- * of A. */
+/* Fills the stages of a tile: ROWS rows of A, then COLUMNS rows of B, DEPTH bytes of each. Each thread always
+ * copies the same segment, of rows as far apart as all threads reach: a[], b[] are where its rows start. */
+template <int ROWS, int COLUMNS, int THREADS, int DEPTH> struct lw_filler {
+    enum { SEGMENTS = DEPTH / 16, APART = THREADS / SEGMENTS, OF_A = ROWS / APART, OF_B = COLUMNS / APART };
+    static_assert(APART % 8 == 0 && OF_A * APART == ROWS && OF_B * APART == COLUMNS, "rows come out even");
+    const uint8_t *a[OF_A], *b[OF_B];
+    uint32_t to; /* its first segment of the first stage */
+};
+
 template <int ROWS, int COLUMNS, int THREADS, int DEPTH>
-LW_DEVICE void lw_fill_stage(const lw_cuda_product *p, uint8_t *stage, const uint8_t *const *from,
-                             int column0, int k)
+LW_DEVICE void lw_fill_begin(lw_filler<ROWS, COLUMNS, THREADS, DEPTH> *f, const lw_cuda_product *p,
+                             uint32_t shared, int row0, int column0)
 {
     enum { SEGMENTS = DEPTH / 16, APART = THREADS / SEGMENTS };
     int segment = (int)threadIdx.x % SEGMENTS, row = (int)threadIdx.x / SEGMENTS;
-    int32_t offset = lw_segment_of(p, k * SEGMENTS + segment);
+    f->to = shared + lw_swizzled<DEPTH>(row, segment);
 #pragma unroll
-    for (int i = 0; i < ROWS / APART; i++)
-        lw_copy16(stage + lw_swizzled<DEPTH>(row + i * APART, segment), from[i] + offset);
-    const uint8_t *b = p->b + k * DEPTH + segment * 16;
+    for (int i = 0; i < ROWS / APART; i++) {
+        int r = row0 + row + i * APART;
+        f->a[i] = lw_row_of(p, r < p->m ? r : p->m - 1);
+    }
 #pragma unroll
     for (int i = 0; i < COLUMNS / APART; i++) {
-        int r = row + i * APART, j = column0 + r;
-        j = j < p->n ? j : p->n - 1;
-        lw_copy16(stage + ROWS * DEPTH + lw_swizzled<DEPTH>(r, segment), b + (int64_t)j * p->pitch);
+        int r = column0 + row + i * APART;
+        f->b[i] = p->b + (int64_t)(r < p->n ? r : p->n - 1) * p->pitch + segment * 16;
     }
+}
+
+/* Copies stage k to the place that lies `at` bytes behind the first. A stage may be deeper than what rows are
+ * filled up to, and then end beyond them. */
+template <int ROWS, int COLUMNS, int THREADS, int DEPTH>
+LW_DEVICE void lw_fill_stage(const lw_filler<ROWS, COLUMNS, THREADS, DEPTH> *f, const lw_cuda_product *p,
+                             int at, int k)
+{
+    enum { SEGMENTS = DEPTH / 16, APART = THREADS / SEGMENTS };
+    int s = k * SEGMENTS + (int)threadIdx.x % SEGMENTS;
+    bool there = DEPTH <= LW_CUDA_DEPTH || s * 16 < p->pitch;
+    int32_t offset = there ? lw_segment_of(p, s) : 0;
+#pragma unroll
+    for (int i = 0; i < ROWS / APART; i++)
+        lw_copy16_at(f->to + at + i * APART * DEPTH, f->a[i] + offset, true);
+#pragma unroll
+    for (int i = 0; i < COLUMNS / APART; i++)
+        lw_copy16_at(f->to + at + (ROWS + i * APART) * DEPTH, f->b[i] + (int64_t)k * DEPTH, there);
 }
 
 /* Tiles in an order in which thread blocks that run together share rows of A and of B: groups of 8 rows of
@@ -203,6 +227,20 @@ LW_DEVICE void lw_tile_of(const lw_cuda_product *p, int rows, int columns, int *
 static inline int64_t lw_tiles(const lw_cuda_product *p, int rows, int columns)
 {
     return ((int64_t)(p->m + rows - 1) / rows) * ((p->n + columns - 1) / columns);
+}
+
+/* Launches a kernel that makes a tile of c in each block. */
+static inline lw_status lw_launch_tiles(infer_cuda *x, const lw_cuda_product *p,
+                                        void (*kernel)(lw_cuda_product), int rows, int columns, int threads,
+                                        int shared_bytes, lw_error *err)
+{
+    LW_CUDA_TRY(err, "loading kernels",
+                cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                     shared_bytes));
+    dim3 grid((unsigned)lw_tiles(p, rows, columns), 1, (unsigned)p->batches);
+    LW_CUDA_TRY(err, "8-bit product",
+                lw_launch(kernel, grid, (unsigned)threads, (size_t)shared_bytes, x->stream, *p));
+    return LW_OK;
 }
 
 #endif

@@ -11,20 +11,15 @@ __global__ void __launch_bounds__(DOWN *ACROSS *LW_WARP, RESIDENT) lw_tensor_til
 {
     enum { ROWS = DOWN * 16 * MT, COLUMNS = ACROSS * 8 * NT, THREADS = DOWN * ACROSS * LW_WARP };
     enum { SEGMENTS = DEPTH / 16 };
-    enum { BYTES = (ROWS + COLUMNS) * DEPTH, MINE = ROWS * SEGMENTS / THREADS };
-    static_assert(MINE * THREADS == ROWS * SEGMENTS, "every thread copies as many segments");
+    enum { BYTES = (ROWS + COLUMNS) * DEPTH };
     LW_DYNAMIC_SHARED(uint8_t, shared);
     lw_batch_of(&p, (int)blockIdx.z);
     int row0, column0;
     lw_tile_of(&p, ROWS, COLUMNS, &row0, &column0);
     int warp = (int)(threadIdx.x / LW_WARP), lane = lw_lane();
     int y = warp / ACROSS * (16 * MT), x = warp % ACROSS * (8 * NT);
-    const uint8_t *from[MINE];
-#pragma unroll
-    for (int i = 0; i < MINE; i++) {
-        int r = row0 + (int)threadIdx.x / SEGMENTS + i * (THREADS / SEGMENTS);
-        from[i] = lw_row_of(&p, r < p.m ? r : p.m - 1);
-    }
+    lw_filler<ROWS, COLUMNS, THREADS, DEPTH> filler;
+    lw_fill_begin(&filler, &p, lw_shared_address(shared), row0, column0);
     /* the row and segment whose address this lane gives for fragments of A and of B */
     int a_row = y + lane % 16, a_segment = lane / 16;
     int b_row = x + lane / 16 * 8 + lane % 8, b_segment = lane / 8 % 2;
@@ -32,7 +27,7 @@ __global__ void __launch_bounds__(DOWN *ACROSS *LW_WARP, RESIDENT) lw_tensor_til
     int stages = p.pitch / DEPTH;
     for (int s = 0; s < STAGES - 1; s++) {
         if (s < stages)
-            lw_fill_stage<ROWS, COLUMNS, THREADS, DEPTH>(&p, shared + s * BYTES, from, column0, s);
+            lw_fill_stage(&filler, &p, s * BYTES, s);
         lw_copy_close();
     }
     for (int k = 0; k < stages; k++) {
@@ -40,8 +35,7 @@ __global__ void __launch_bounds__(DOWN *ACROSS *LW_WARP, RESIDENT) lw_tensor_til
         __syncthreads();
         int next = k + STAGES - 1;
         if (next < stages)
-            lw_fill_stage<ROWS, COLUMNS, THREADS, DEPTH>(&p, shared + next % STAGES * BYTES, from, column0,
-                                                         next);
+            lw_fill_stage(&filler, &p, next % STAGES * BYTES, next);
         lw_copy_close();
         uint32_t stage = lw_shared_address(shared + k % STAGES * BYTES);
 #pragma unroll
@@ -91,15 +85,8 @@ template <int DOWN, int ACROSS, int MT, int NT, int DEPTH, int STAGES, int RESID
 static lw_status lw_tensor_tile_launch(infer_cuda *x, const lw_cuda_product *p, lw_error *err)
 {
     enum { ROWS = DOWN * 16 * MT, COLUMNS = ACROSS * 8 * NT };
-    void (*kernel)(lw_cuda_product) = lw_tensor_tile<DOWN, ACROSS, MT, NT, DEPTH, STAGES, RESIDENT>;
-    int bytes = STAGES * (ROWS + COLUMNS) * DEPTH;
-    LW_CUDA_TRY(
-        err, "loading kernels",
-        cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-    dim3 grid((unsigned)lw_tiles(p, ROWS, COLUMNS), 1, (unsigned)p->batches);
-    LW_CUDA_TRY(err, "8-bit product",
-                lw_launch(kernel, grid, DOWN * ACROSS * LW_WARP, (size_t)bytes, x->stream, *p));
-    return LW_OK;
+    return lw_launch_tiles(x, p, lw_tensor_tile<DOWN, ACROSS, MT, NT, DEPTH, STAGES, RESIDENT>, ROWS, COLUMNS,
+                           DOWN * ACROSS * LW_WARP, STAGES * (ROWS + COLUMNS) * DEPTH, err);
 }
 
 /* Few rows: at most 8 NT. The weights take the place of the 16-row operand and go from memory into registers,
