@@ -72,6 +72,7 @@ typedef struct lw_conv {
 } lw_conv;
 
 struct lw_node;
+struct lw_network;
 struct lw_op_call;
 struct lw_tensor;
 
@@ -93,6 +94,9 @@ struct lw_infer_backend {
     void (*close)(void *context); /* after all its tensors are released */
     /* Runs the node and sets *done, or leaves it to the CPU row. It may go on running after the return. */
     lw_status (*node)(void *context, const struct lw_op_call *call, bool *done, lw_error *err);
+    /* Runs the whole model and sets *done, outputs in host memory, where it keeps runs for repetition. */
+    lw_status (*run)(void *context, const struct lw_network *n, struct lw_tensor *const *inputs,
+                     struct lw_tensor **outputs, bool *done, lw_error *err);
     /* Brings a tensor's elements to the host. */
     lw_status (*fetch)(void *context, struct lw_tensor *t, lw_error *err);
     lw_status (*wait)(void *context, lw_error *err); /* for all work */

@@ -13,6 +13,8 @@ lw_status lw_cuda_allocate(infer_cuda *x, void **out, int64_t bytes, lw_error *e
 {
     size_t size = bytes > 0 ? (size_t)bytes : 1;
     *out = NULL;
+    if (x->recording)
+        return lw_cuda_arena_take(x->recording, out, (int64_t)size, err);
     if (x->pooled)
         LW_CUDA_TRY(err, "allocating device memory", cudaMallocAsync(out, size, x->stream));
     else
@@ -20,9 +22,21 @@ lw_status lw_cuda_allocate(infer_cuda *x, void **out, int64_t bytes, lw_error *e
     return LW_OK;
 }
 
+lw_status lw_cuda_allocate_aside(infer_cuda *x, void **out, int64_t bytes, lw_error *err)
+{
+    *out = NULL;
+    LW_CUDA_TRY(err, "allocating device memory", cudaMallocAsync(out, (size_t)(bytes + !bytes), x->aside));
+    cudaError_t code = cudaStreamSynchronize(x->aside);
+    if (code == cudaSuccess)
+        return LW_OK;
+    cudaFreeAsync(*out, x->aside);
+    *out = NULL;
+    return lw_cuda_fail(err, code, "allocating device memory");
+}
+
 void lw_cuda_release(infer_cuda *x, void *p)
 {
-    if (!p)
+    if (!p || lw_cuda_arena_give(x->recording, p) || lw_cuda_arena_give(x->kept, p))
         return;
     if (x->pooled)
         cudaFreeAsync(p, x->stream);
@@ -40,13 +54,15 @@ static void copy_release(lw_device_copy *base)
     free(copy);
 }
 
+/* Device memory for a buffer; of elements that the host has, memory that outlives a recorded run. */
 static lw_status attach(infer_cuda *x, lw_buffer *buffer, lw_error *err)
 {
     lw_cuda_copy *copy = calloc(1, sizeof *copy);
     if (!copy)
         return lw_fail_memory(err, sizeof *copy);
     *copy = (lw_cuda_copy){.base = {.release = copy_release}, .x = x};
-    lw_status status = lw_cuda_allocate(x, &copy->p, buffer->bytes, err);
+    lw_status status = x->recording && buffer->data ? lw_cuda_allocate_aside(x, &copy->p, buffer->bytes, err)
+                                                    : lw_cuda_allocate(x, &copy->p, buffer->bytes, err);
     if (status != LW_OK) {
         free(copy);
         return status;
@@ -58,11 +74,16 @@ static lw_status attach(infer_cuda *x, lw_buffer *buffer, lw_error *err)
 lw_status lw_cuda_device(infer_cuda *x, lw_tensor *t, void **out, lw_error *err)
 {
     lw_buffer *buffer = t->buffer;
+    cudaStream_t stream = x->recording ? x->aside : x->stream;
+    if (x->recording && buffer->data)
+        LW_TRY(lw_cuda_recording_keep(x, t, err));
     if (!buffer->device) {
         LW_TRY(attach(x, buffer, err));
         LW_CUDA_TRY(err, "copying a tensor to the GPU",
                     cudaMemcpyAsync(((lw_cuda_copy *)buffer->device)->p, buffer->data, (size_t)buffer->bytes,
-                                    cudaMemcpyHostToDevice, x->stream));
+                                    cudaMemcpyHostToDevice, stream));
+        if (x->recording)
+            LW_CUDA_TRY(err, "copying a tensor to the GPU", cudaStreamSynchronize(stream));
     }
     *out = ((lw_cuda_copy *)buffer->device)->p;
     return LW_OK;
@@ -79,6 +100,8 @@ lw_status lw_cuda_tensor(infer_cuda *x, lw_tensor **out, lw_dtype dtype, int ran
 
 lw_status lw_cuda_upload(infer_cuda *x, void *to, const void *from, int64_t bytes, lw_error *err)
 {
+    if (lw_cuda_recording_asks(x))
+        return lw_fail(err, LW_E_UNSUPPORTED, "an upload cannot be recorded");
     LW_CUDA_TRY(err, "copying to the GPU",
                 cudaMemcpyAsync(to, from, (size_t)bytes, cudaMemcpyHostToDevice, x->stream));
     return LW_OK;
@@ -100,6 +123,8 @@ static lw_status cuda_fetch(void *context, lw_tensor *t, lw_error *err)
 {
     infer_cuda *x = context;
     bool there = t->buffer->data != NULL;
+    if (!there && lw_cuda_recording_asks(x))
+        return lw_fail(err, LW_E_UNSUPPORTED, "what the host works on cannot be recorded");
     LW_TRY(lw_tensor_allocate(t, err));
     if (there)
         return LW_OK;
@@ -118,7 +143,12 @@ static void cuda_close(void *context)
     if (!x)
         return;
     cudaSetDevice(x->device);
+    if (x->stream)
+        cudaStreamSynchronize(x->stream);
+    lw_cuda_forget(x);
     lw_lt_close(x->lt);
+    if (x->aside)
+        cudaStreamDestroy(x->aside);
     if (x->stream) {
         cudaStreamSynchronize(x->stream);
         cudaStreamDestroy(x->stream);
@@ -134,6 +164,7 @@ static lw_status device_open(infer_cuda *x, lw_error *err)
     x->shared_bytes = d.shared_bytes;
     LW_CUDA_TRY(err, "opening the device", cudaSetDevice(x->device));
     LW_CUDA_TRY(err, "opening the device", cudaStreamCreateWithFlags(&x->stream, cudaStreamNonBlocking));
+    LW_CUDA_TRY(err, "opening the device", cudaStreamCreateWithFlags(&x->aside, cudaStreamNonBlocking));
     int pools = 0;
     LW_CUDA_TRY(err, "opening the device",
                 cudaDeviceGetAttribute(&pools, cudaDevAttrMemoryPoolsSupported, x->device));
@@ -179,8 +210,8 @@ static lw_status cuda_wait(void *context, lw_error *err)
                  .policy = policy_,                                                                          \
                  .usable = lw_backend_cuda_usable,                                                           \
                  .rank = lw_backend_cuda_rank},                                                              \
-        .open = cuda_open, .close = cuda_close, .node = lw_cuda_node, .fetch = cuda_fetch,                   \
-        .wait = cuda_wait, .kernel = lw_cuda_kernel                                                          \
+        .open = cuda_open, .close = cuda_close, .node = lw_cuda_node, .run = lw_cuda_run,                    \
+        .fetch = cuda_fetch, .wait = cuda_wait, .kernel = lw_cuda_kernel                                     \
     }
 
 const lw_infer_backend lw_infer_cuda_tensor =

@@ -1,11 +1,14 @@
 /* infer_cuda.h - what the files of the cuda-* rows share.
  *
  * - infer_cuda.c: the rows, contexts, device memory, copies
- * - infer_cuda_nodes.c: which nodes have kernels, and how their inputs become the arguments below
+ * - infer_cuda_graph.c: runs of a whole model that are recorded and repeated
+ * - infer_cuda_nodes.c: which nodes have kernels; infer_cuda_nodes_*.c: how their inputs become the arguments
+ *   below, for each kind
  * - infer_cuda_lt.c: the tensor-core product of cuBLASLt, where that library is installed
  * - infer_cuda_product.cu, infer_cuda_tensor.cu: 8-bit products (infer_cuda_product.cuh has what they share)
  * - infer_cuda_layout.cu: packing of weights and images, sums of rows, convolutions without a product
  * - infer_cuda_rows.cu: softmax, layer normalization, means of rows
+ * - infer_cuda_pool.cu: pooling, functions of bytes by tables
  * - infer_cuda_elements.cu: elementwise operators, quantization, copies, float products
  *
  * All kernels of a context run in one stream. */
@@ -15,6 +18,7 @@
 #include <cuda_runtime_api.h>
 #include "common/pow2.h"
 #include "infer/infer_backend.h"
+#include "infer/quant.h"
 #include "infer/tensor.h"
 
 #ifdef __cplusplus
@@ -24,12 +28,18 @@ extern "C" {
 typedef struct infer_cuda {
     int policy;
     int device, multiprocessors;
-    int64_t shared_bytes; /* most that a block may have */
-    bool pooled;          /* the device hands out memory in stream order */
-    cudaStream_t stream;
-    struct lw_lt *lt;        /* opened with the first product that it might do */
-    bool lt_sought, library; /* library: no product of ours */
+    int64_t shared_bytes;       /* most that a block may have */
+    bool pooled;                /* the device hands out memory in stream order */
+    cudaStream_t stream, aside; /* aside: for what shall not be recorded */
+    struct lw_lt *lt;           /* opened with the first product that it might do */
+    bool lt_sought, library;    /* library: no product of ours */
     const lw_host *host;
+    /* runs that are kept, see infer_cuda_graph.c */
+    struct lw_cuda_recording *recording, *kept; /* recording: the run that is being recorded; else NULL */
+    int64_t generation;                         /* counts when memory of constants gets another place */
+    lw_tensor **last;                           /* shapes of the last run */
+    int n_last;
+    bool hopeless; /* such a run cannot be recorded */
 } infer_cuda;
 
 /* ---- memory -------------------------------------------------------------------------------------- */
@@ -65,6 +75,8 @@ typedef struct lw_cuda_copy {
 
 lw_status lw_cuda_allocate(infer_cuda *x, void **out, int64_t bytes, lw_error *err);
 void lw_cuda_release(infer_cuda *x, void *p);
+/* Not part of a recorded run, and done when it returns; released like all others. */
+lw_status lw_cuda_allocate_aside(infer_cuda *x, void **out, int64_t bytes, lw_error *err);
 /* The elements of t in device memory, copied there if need be. */
 lw_status lw_cuda_device(infer_cuda *x, lw_tensor *t, void **out, lw_error *err);
 /* A tensor whose elements only the device has (and has not written yet). */
@@ -73,6 +85,23 @@ lw_status lw_cuda_tensor(infer_cuda *x, lw_tensor **out, lw_dtype dtype, int ran
 lw_status lw_cuda_upload(infer_cuda *x, void *to, const void *from, int64_t bytes, lw_error *err);
 lw_status lw_cuda_fill(infer_cuda *x, void *to, int byte, int64_t bytes, lw_error *err);
 lw_status lw_cuda_launched(const char *what, lw_error *err);
+
+/* ---- runs that are kept ---------------------------------------------------------------------------- */
+
+struct lw_network;
+/* Runs the whole model and sets *done if its run can be repeated. */
+lw_status lw_cuda_run(void *context, const struct lw_network *n, lw_tensor *const *inputs,
+                      lw_tensor **outputs, bool *done, lw_error *err);
+void lw_cuda_forget(infer_cuda *x);
+/* Whether a run is being recorded, which then ends: something depends on more than shapes. */
+bool lw_cuda_recording_asks(infer_cuda *x);
+/* Keeps t, which the recorded run reads, if one is being recorded. */
+lw_status lw_cuda_recording_keep(infer_cuda *x, lw_tensor *t, lw_error *err);
+/* Where kernels of a recorded run say that an index is out of bounds; NULL when none is being recorded. */
+int32_t *lw_cuda_recording_flag(infer_cuda *x);
+lw_status lw_cuda_arena_take(struct lw_cuda_recording *r, void **out, int64_t bytes, lw_error *err);
+/* false: p does not come from there. */
+bool lw_cuda_arena_give(struct lw_cuda_recording *r, void *p);
 
 /* The nodes. */
 lw_status lw_cuda_node(void *context, const struct lw_op_call *call, bool *done, lw_error *err);
@@ -205,6 +234,34 @@ lw_status lw_cuda_layer_norm(infer_cuda *x, const lw_cuda_norm *p, lw_error *err
 lw_status lw_cuda_row_means(infer_cuda *x, int64_t rows, int64_t n, const float *from, float *to,
                             lw_error *err);
 
+/* ---- pooling, tables ------------------------------------------------------------------------------- */
+
+typedef enum lw_cuda_pool_type { LW_CUDA_FLOATS, LW_CUDA_SIGNED, LW_CUDA_UNSIGNED } lw_cuda_pool_type;
+/* Images are batch x channels. Means of bytes are quantized: of windows in float32, each element dequantized
+ * first; of whole images as exact sums times multiplier. */
+typedef struct lw_cuda_pool {
+    const void *from;
+    void *to;
+    lw_cuda_pool_type from_type;
+    bool is_max, count_pads;
+    int64_t images;
+    int in[3], out[3], kernel[3], stride[3], dilation[3], pad[3], pad_end[3];
+    float scale, y_scale, multiplier;
+    int32_t zero, y_zero, low, high;
+} lw_cuda_pool;
+/* whole: one result an image, from in[0] elements. */
+lw_status lw_cuda_pooling(infer_cuda *x, const lw_cuda_pool *p, bool whole, lw_error *err);
+
+typedef struct lw_cuda_table {
+    int64_t count;
+    const uint8_t *from;
+    uint8_t *to;
+    uint8_t table[256];
+} lw_cuda_table;
+lw_status lw_cuda_by_table(infer_cuda *x, const lw_cuda_table *p, lw_error *err);
+lw_status lw_cuda_softmax_of_bytes(infer_cuda *x, const lw_qlinear_softmax *p, int64_t count,
+                                   const uint8_t *from, uint8_t *to, lw_error *err);
+
 /* ---- elements ------------------------------------------------------------------------------------ */
 
 typedef enum lw_cuda_function {
@@ -229,8 +286,7 @@ typedef enum lw_cuda_function {
     LW_F_RELU,
     LW_F_NEG,
     LW_F_ABS,
-    LW_F_CLIP,
-    LW_F_FROM_INT32 /* the bits of x are an int32 */
+    LW_F_CLIP
 } lw_cuda_function;
 
 /* A broadcast: element i of the result takes a at sum index[d] * stride[0][d], b at stride[1], a third input
@@ -251,6 +307,22 @@ lw_status lw_cuda_unary(infer_cuda *x, lw_cuda_function f, int64_t count, const 
 /* y = condition ? a : b, elements of 4 bytes; the condition is the third input of the walk. */
 lw_status lw_cuda_where(infer_cuda *x, const lw_cuda_walk *w, const uint8_t *condition, const uint32_t *a,
                         const uint32_t *b, uint32_t *y, lw_error *err);
+/* y = a f b, of floats or (from LW_T_AND on) of bool. */
+typedef enum lw_cuda_truth {
+    LW_T_EQUAL,
+    LW_T_GREATER,
+    LW_T_GREATER_OR_EQUAL,
+    LW_T_LESS,
+    LW_T_LESS_OR_EQUAL,
+    LW_T_AND,
+    LW_T_OR,
+    LW_T_XOR
+} lw_cuda_truth;
+lw_status lw_cuda_compare(infer_cuda *x, lw_cuda_truth f, const lw_cuda_walk *w, const void *a, const void *b,
+                          uint8_t *y, lw_error *err);
+/* Integers of 1, 4 or 8 bytes to float or bool. */
+lw_status lw_cuda_cast(infer_cuda *x, int64_t count, const void *from, int size, bool is_signed, void *to,
+                       bool to_bool, lw_error *err);
 lw_status lw_cuda_is_nan(infer_cuda *x, int64_t count, const float *a, uint8_t *y, lw_error *err);
 
 /* com.microsoft QLinearAdd and QLinearMul. */
@@ -289,9 +361,22 @@ typedef struct lw_cuda_strided {
 } lw_cuda_strided;
 lw_status lw_cuda_copy_strided(infer_cuda *x, const lw_cuda_strided *s, lw_error *err);
 
-/* to[o][i][:] = from[o][index[i]][:], inner bytes each; indices are int32 or int64 and known to be valid. */
+/* to[o][i][:] = from[o][index[i]][:], inner bytes each; indices are int32 or int64, valid or, where flag is
+ * given, *flag becomes 1. along > 0. */
 lw_status lw_cuda_gather(infer_cuda *x, const void *from, int64_t outer, int64_t along, int64_t inner,
-                         const void *indices, bool wide, int64_t count, void *to, lw_error *err);
+                         const void *indices, bool wide, int64_t count, void *to, int32_t *flag,
+                         lw_error *err);
+
+/* to[t][:] = the `slice` bytes at sum index[t][k] * step[k] of batch t / each; dim: for indices below 0. */
+typedef struct lw_cuda_tuples {
+    int64_t tuples, each, batch_bytes, slice, dim[LW_MAX_RANK], step[LW_MAX_RANK];
+    int depth;
+    bool wide;
+    const void *indices;
+    const uint8_t *from;
+    uint8_t *to;
+} lw_cuda_tuples;
+lw_status lw_cuda_gather_tuples(infer_cuda *x, const lw_cuda_tuples *p, lw_error *err);
 
 /* c[z] = alpha * a[z] * b[z] in float32; strides in elements; batch z starts at z's number times *_batch
  * (for up to two batch dimensions, outer and inner). */

@@ -76,11 +76,9 @@ LW_DEVICE float lw_apply_one(lw_cuda_function f, float x, float p, float q)
         return -x;
     case LW_F_ABS:
         return fabsf(x);
-    case LW_F_CLIP:
+    default: /* LW_F_CLIP */
         x = x < p ? p : x;
         return x > q ? q : x;
-    default: /* LW_F_FROM_INT32 */
-        return (float)__float_as_int(x);
     }
 }
 
@@ -171,6 +169,58 @@ extern "C" lw_status lw_cuda_unary(infer_cuda *x, lw_cuda_function f, int64_t co
     if (count == 0)
         return LW_OK;
     lw_unary<<<blocks_for(x, count), THREADS, 0, x->stream>>>(f, count, a, p, q, y);
+    return lw_cuda_launched("an elementwise operator", err);
+}
+
+__global__ void __launch_bounds__(THREADS)
+    lw_truth(lw_cuda_truth f, lw_cuda_walk w, const void *a, const void *b, uint8_t *y)
+{
+    for (int64_t i = lw_first(); i < w.count; i += lw_step()) {
+        int32_t at_a, at_b;
+        lw_walk(&w, (uint32_t)i, &at_a, &at_b);
+        bool both = f >= LW_T_AND;
+        float p = both ? ((const uint8_t *)a)[at_a] : ((const float *)a)[at_a];
+        float q = both ? ((const uint8_t *)b)[at_b] : ((const float *)b)[at_b];
+        y[i] = f == LW_T_EQUAL              ? p == q
+               : f == LW_T_GREATER          ? p > q
+               : f == LW_T_GREATER_OR_EQUAL ? p >= q
+               : f == LW_T_LESS             ? p < q
+               : f == LW_T_LESS_OR_EQUAL    ? p <= q
+               : f == LW_T_AND              ? p != 0 && q != 0
+               : f == LW_T_OR               ? p != 0 || q != 0
+                                            : (p != 0) != (q != 0);
+    }
+}
+
+extern "C" lw_status lw_cuda_compare(infer_cuda *x, lw_cuda_truth f, const lw_cuda_walk *w, const void *a,
+                                     const void *b, uint8_t *y, lw_error *err)
+{
+    if (w->count == 0)
+        return LW_OK;
+    lw_truth<<<blocks_for(x, w->count), THREADS, 0, x->stream>>>(f, *w, a, b, y);
+    return lw_cuda_launched("an elementwise operator", err);
+}
+
+__global__ void __launch_bounds__(THREADS)
+    lw_cast(int64_t count, const void *from, int size, bool is_signed, void *to, bool to_bool)
+{
+    for (int64_t i = lw_first(); i < count; i += lw_step()) {
+        int64_t v = size == 8   ? ((const int64_t *)from)[i]
+                    : size == 4 ? ((const int32_t *)from)[i]
+                                : (is_signed ? ((const int8_t *)from)[i] : ((const uint8_t *)from)[i]);
+        if (to_bool)
+            ((uint8_t *)to)[i] = v != 0;
+        else
+            ((float *)to)[i] = (float)v;
+    }
+}
+
+extern "C" lw_status lw_cuda_cast(infer_cuda *x, int64_t count, const void *from, int size, bool is_signed,
+                                  void *to, bool to_bool, lw_error *err)
+{
+    if (count == 0)
+        return LW_OK;
+    lw_cast<<<blocks_for(x, count), THREADS, 0, x->stream>>>(count, from, size, is_signed, to, to_bool);
     return lw_cuda_launched("an elementwise operator", err);
 }
 
@@ -367,13 +417,17 @@ extern "C" lw_status lw_cuda_copy_strided(infer_cuda *x, const lw_cuda_strided *
 
 __global__ void __launch_bounds__(THREADS)
     lw_gather(const uint8_t *from, int64_t outer, int64_t along, int64_t inner, const void *indices,
-              bool wide, int64_t count, uint8_t *to, int word)
+              bool wide, int64_t count, uint8_t *to, int word, int32_t *flag)
 {
     int64_t words = inner / word;
     for (int64_t i = lw_first(); i < outer * count * words; i += lw_step()) {
         int64_t row = i / words, o = row / count, k = row % count;
         int64_t index = wide ? ((const int64_t *)indices)[k] : ((const int32_t *)indices)[k];
         index = index < 0 ? index + along : index;
+        if (index < 0 || index >= along) { /* only where nobody could look before */
+            *flag = 1;
+            index = 0;
+        }
         const uint8_t *source = from + (o * along + index) * inner + i % words * word;
         uint8_t *target = to + row * inner + i % words * word;
         if (word == 4)
@@ -385,14 +439,37 @@ __global__ void __launch_bounds__(THREADS)
 
 extern "C" lw_status lw_cuda_gather(infer_cuda *x, const void *from, int64_t outer, int64_t along,
                                     int64_t inner, const void *indices, bool wide, int64_t count, void *to,
-                                    lw_error *err)
+                                    int32_t *flag, lw_error *err)
 {
     int word = inner % 4 == 0 ? 4 : 1;
     if (outer * count * inner == 0)
         return LW_OK;
     lw_gather<<<blocks_for(x, outer * count * inner / word), THREADS, 0, x->stream>>>(
-        (const uint8_t *)from, outer, along, inner, indices, wide, count, (uint8_t *)to, word);
+        (const uint8_t *)from, outer, along, inner, indices, wide, count, (uint8_t *)to, word, flag);
     return lw_cuda_launched("gathering rows", err);
+}
+
+/* Tuples of indices instead of one. */
+__global__ void __launch_bounds__(THREADS) lw_gather_tuples(lw_cuda_tuples p)
+{
+    for (int64_t i = lw_first(); i < p.tuples * p.slice; i += lw_step()) {
+        int64_t t = i / p.slice, at = t / p.each * p.batch_bytes;
+        for (int k = 0; k < p.depth; k++) {
+            int64_t index = p.wide ? ((const int64_t *)p.indices)[t * p.depth + k]
+                                   : ((const int32_t *)p.indices)[t * p.depth + k];
+            at += (index < 0 ? index + p.dim[k] : index) * p.step[k];
+        }
+        p.to[i] = p.from[at + i % p.slice];
+    }
+}
+
+extern "C" lw_status lw_cuda_gather_tuples(infer_cuda *x, const lw_cuda_tuples *p, lw_error *err)
+{
+    if (p->tuples * p->slice > 0)
+        LW_CUDA_TRY(err, "gathering rows",
+                    lw_launch(lw_gather_tuples, dim3(blocks_for(x, p->tuples * p->slice)), THREADS, 0,
+                              x->stream, *p));
+    return LW_OK;
 }
 
 /* ---- float products ---------------------------------------------------------------------------------- */

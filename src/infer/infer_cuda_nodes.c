@@ -1,6 +1,7 @@
 /* infer_cuda_nodes.c - which nodes run on the device. */
 #include "infer/infer_cuda_nodes.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -46,13 +47,27 @@ lw_status lw_cuda_bring(infer_cuda *x, lw_tensor *t, void *pointer, lw_error *er
     return LW_OK;
 }
 
+bool lw_cuda_window_fits(const lw_window *w)
+{
+    int64_t places = 1;
+    for (int k = 0; k < 3; k++) {
+        int64_t reach = w->in[k] + w->pad[k] + w->pad_end[k];
+        int64_t last = (w->out[k] - 1) * w->stride[k] + (w->kernel[k] - 1) * w->dilation[k] + 1;
+        reach = last > reach ? last : reach; /* a last window may end beyond the padding */
+        if (w->out[k] > INT_MAX || w->stride[k] > INT_MAX || w->dilation[k] > INT_MAX ||
+            reach > INT_MAX / 2 || __builtin_mul_overflow(places, reach, &places))
+            return false;
+    }
+    return places <= INT_MAX / 2;
+}
+
 /* ---- the table --------------------------------------------------------------------------------------- */
 
 static const lw_cuda_node_row *row_of(const lw_op_call *c)
 {
     static const lw_cuda_node_row *const lists[] = {lw_cuda_nodes_products, lw_cuda_nodes_convolution,
-                                                    lw_cuda_nodes_rows, lw_cuda_nodes_elements,
-                                                    lw_cuda_nodes_moves};
+                                                    lw_cuda_nodes_rows,     lw_cuda_nodes_elements,
+                                                    lw_cuda_nodes_moves,    lw_cuda_nodes_pool};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         for (const lw_cuda_node_row *r = lists[i]; r->op; r++)
             if (strcmp(r->op, c->node->op) == 0 && strcmp(r->domain, c->node->domain) == 0)

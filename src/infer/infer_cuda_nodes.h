@@ -5,6 +5,7 @@
 
 #include "infer/infer_cuda.h"
 #include "infer/op.h"
+#include "infer/window.h"
 
 /* Runs a node, or leaves it alone (*fits = false). x NULL: only says whether it fits. */
 typedef lw_status lw_cuda_node_run(infer_cuda *x, const lw_op_call *c, bool *fits, lw_error *err);
@@ -18,7 +19,7 @@ typedef struct lw_cuda_node_row {
 
 /* The nodes of each infer_cuda_nodes_*.c; op NULL ends a list. */
 extern const lw_cuda_node_row lw_cuda_nodes_products[], lw_cuda_nodes_convolution[], lw_cuda_nodes_rows[],
-    lw_cuda_nodes_elements[], lw_cuda_nodes_moves[];
+    lw_cuda_nodes_elements[], lw_cuda_nodes_moves[], lw_cuda_nodes_pool[];
 
 /* Notes whether the node fits; true: it is to run now. */
 static inline bool lw_cuda_accept(const infer_cuda *x, bool does, bool *fits)
@@ -57,6 +58,12 @@ bool lw_one_scale(const lw_tensor *t, float *out);
 /* One zero point that the host knows, of the given type; 0 where it is left out. */
 bool lw_one_zero(const lw_tensor *t, lw_dtype dtype, int32_t *out);
 
+/* What the host has of shapes and masks it computes with itself. */
+static inline bool lw_elsewhere(const lw_tensor *t)
+{
+    return t && !t->data;
+}
+
 /* Stores the device address of t's elements (NULL for no t) in the pointer at `pointer`. */
 lw_status lw_cuda_bring(infer_cuda *x, lw_tensor *t, void *pointer, lw_error *err);
 
@@ -84,6 +91,9 @@ lw_status lw_cuda_epilogue(infer_cuda *x, const lw_cuda_operands *o, lw_cuda_pro
 /* An unsigned weight without a zero point has the zero point 0, which is -128 as a signed byte; in *scratch.
  */
 lw_status lw_cuda_default_zero(infer_cuda *x, lw_cuda_product *p, void **scratch, lw_error *err);
+
+/* Whether places inside and around the windows can be counted in int32. */
+bool lw_cuda_window_fits(const lw_window *w);
 
 /* ---- elements ---------------------------------------------------------------------------------------- */
 

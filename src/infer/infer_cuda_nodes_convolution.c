@@ -13,6 +13,17 @@ typedef struct convolution {
     int64_t images, channels, outputs, groups; /* channels: of one group */
 } convolution;
 
+/* Whether offsets within a laid out image fit int32, and numbers of results int. */
+static bool sizes_fit(const convolution *v)
+{
+    int64_t bytes = lw_round_up(v->channels, 16) * v->groups, results;
+    if (!lw_cuda_window_fits(&v->w) || __builtin_mul_overflow(v->w.out_count, v->images, &results))
+        return false;
+    for (int k = 0; k < 3; k++) /* as implicit_product() pads */
+        bytes *= (v->w.out[k] - 1) * v->w.stride[k] + (v->w.kernel[k] - 1) * v->w.dilation[k] + 1;
+    return bytes < INT_MAX / 2 && results < INT_MAX / 2 && v->outputs < 65536;
+}
+
 static bool convolution_fits(const lw_op_call *c, convolution *v)
 {
     lw_cuda_operands *o = &v->o;
@@ -41,8 +52,8 @@ static bool convolution_fits(const lw_op_call *c, convolution *v)
     v->images = x->dim[0];
     v->outputs = w->dim[0];
     v->channels = w->dim[1];
-    if (v->groups < 1 || x->dim[1] != v->channels * v->groups || v->outputs < 1 || v->outputs % v->groups ||
-        v->channels < 1)
+    if (v->groups < 1 || v->groups > 65535 || x->dim[1] != v->channels * v->groups || v->outputs < 1 ||
+        v->outputs % v->groups || v->channels < 1)
         return false;
     if (!lw_one_zero(o->a_zero, x->dtype, &zero) ||
         (o->b_zero && (o->b_zero->dtype != w->dtype || !o->b_zero->data ||
@@ -59,8 +70,7 @@ static bool convolution_fits(const lw_op_call *c, convolution *v)
     for (int64_t i = 0; o->bias && i < v->outputs; i++)
         if (llabs((long long)((const int32_t *)o->bias->data)[i]) > most)
             return false;
-    return most >= 0 && v->w.in_count * x->dim[1] < INT_MAX / 32 &&
-           v->w.out_count * v->images < INT_MAX / 2 && v->outputs < 65536 && v->groups < 65536;
+    return most >= 0 && v->w.in_count * x->dim[1] < INT_MAX / 32 && sizes_fit(v);
 }
 
 /* Channels from which a convolution is a product over images whose channels lie together; below, over patches
@@ -127,6 +137,12 @@ static lw_status implicit_product(infer_cuda *x, const convolution *v, lw_cuda_p
             offset[s] = (int32_t)(q0 * v->w.dilation[0] * plane + q1 * v->w.dilation[1] * line +
                                   q2 * v->w.dilation[2] * position + s % per_tap * 16);
         }
+        if (lw_cuda_recording_asks(x)) {
+            status = lw_fail(err, LW_E_UNSUPPORTED, "an upload cannot be recorded");
+            free(offset);
+            goto end;
+        }
+        x->generation += copy->offset != NULL;
         lw_cuda_release(x, copy->offset);
         copy->offset = NULL;
         status = lw_cuda_allocate(x, (void **)&copy->offset, n * 4, err);

@@ -161,13 +161,69 @@ static lw_status node_clip(infer_cuda *x, const lw_op_call *c, bool *fits, lw_er
     return unary(x, LW_F_CLIP, lw_in(c, 0), low, high, &c->out[0], err);
 }
 
+/* Sums to floats; other integers to floats or bool where the host does not have them. */
+static bool cast_fits(const lw_op_call *c, bool *to_bool)
+{
+    enum { ONNX_FLOAT = 1, ONNX_BOOL = 9 };
+    const lw_tensor *t = lw_in(c, 0);
+    int64_t to = lw_node_int(c->node, "to", 0);
+    *to_bool = to == ONNX_BOOL;
+    if (!t || t->bits || (to != ONNX_FLOAT && to != ONNX_BOOL))
+        return false;
+    return (t->dtype == LW_I32 && !*to_bool) ||
+           (lw_elsewhere(t) && (t->dtype == LW_I64 || t->dtype == LW_I32 || t->dtype == LW_I8 ||
+                                t->dtype == LW_U8 || t->dtype == LW_BOOL));
+}
+
 static lw_status node_cast(infer_cuda *x, const lw_op_call *c, bool *fits, lw_error *err)
 {
-    enum { ONNX_FLOAT = 1 };
-    const lw_tensor *t = lw_in(c, 0);
-    if (!lw_cuda_accept(x, t && t->dtype == LW_I32 && lw_node_int(c->node, "to", 0) == ONNX_FLOAT, fits))
+    bool to_bool;
+    lw_tensor *t = lw_in(c, 0);
+    const void *from;
+    void *to;
+    if (!lw_cuda_accept(x, cast_fits(c, &to_bool), fits))
         return LW_OK;
-    return unary(x, LW_F_FROM_INT32, lw_in(c, 0), 0, 0, &c->out[0], err);
+    LW_TRY(lw_cuda_bring(x, t, &from, err));
+    LW_TRY(lw_cuda_tensor(x, &c->out[0], to_bool ? LW_BOOL : LW_F32, t->rank, t->dim, &to, err));
+    return lw_cuda_cast(x, t->count, from, (int)lw_dtype_size(t->dtype),
+                        t->dtype != LW_U8 && t->dtype != LW_BOOL, to, to_bool, err);
+}
+
+static const struct {
+    const char *op;
+    lw_cuda_truth f;
+} truths[] = {{"Equal", LW_T_EQUAL},
+              {"Greater", LW_T_GREATER},
+              {"GreaterOrEqual", LW_T_GREATER_OR_EQUAL},
+              {"Less", LW_T_LESS},
+              {"LessOrEqual", LW_T_LESS_OR_EQUAL},
+              {"And", LW_T_AND},
+              {"Or", LW_T_OR},
+              {"Xor", LW_T_XOR}};
+
+static bool compare_fits(const lw_op_call *c, lw_cuda_truth *f, lw_cuda_broadcast *b)
+{
+    const lw_tensor *both[2] = {lw_in(c, 0), lw_in(c, 1)};
+    for (size_t i = 0; i < sizeof truths / sizeof *truths; i++)
+        if (strcmp(truths[i].op, c->node->op) == 0)
+            *f = truths[i].f;
+    lw_dtype dtype = *f >= LW_T_AND ? LW_BOOL : LW_F32;
+    return both[0] && both[1] && both[0]->dtype == dtype && both[1]->dtype == dtype &&
+           (lw_elsewhere(both[0]) || lw_elsewhere(both[1])) && lw_cuda_broadcast_of(b, both, 2);
+}
+
+static lw_status node_compare(infer_cuda *x, const lw_op_call *c, bool *fits, lw_error *err)
+{
+    lw_cuda_truth f = LW_T_EQUAL;
+    lw_cuda_broadcast b;
+    const void *p, *q;
+    void *to;
+    if (!lw_cuda_accept(x, compare_fits(c, &f, &b), fits))
+        return LW_OK;
+    LW_TRY(lw_cuda_bring(x, lw_in(c, 0), &p, err));
+    LW_TRY(lw_cuda_bring(x, lw_in(c, 1), &q, err));
+    LW_TRY(lw_cuda_tensor(x, &c->out[0], LW_BOOL, b.rank, b.dim, &to, err));
+    return lw_cuda_compare(x, f, &b.walk, p, q, to, err);
 }
 
 static lw_status node_is_nan(infer_cuda *x, const lw_op_call *c, bool *fits, lw_error *err)
@@ -317,4 +373,12 @@ const lw_cuda_node_row lw_cuda_nodes_elements[] = {
     {"", "Abs", node_unary, elements, NULL},
     {"", "Clip", node_clip, elements, NULL},
     {"", "Cast", node_cast, elements, NULL},
+    {"", "Equal", node_compare, elements, NULL},
+    {"", "Greater", node_compare, elements, NULL},
+    {"", "GreaterOrEqual", node_compare, elements, NULL},
+    {"", "Less", node_compare, elements, NULL},
+    {"", "LessOrEqual", node_compare, elements, NULL},
+    {"", "And", node_compare, elements, NULL},
+    {"", "Or", node_compare, elements, NULL},
+    {"", "Xor", node_compare, elements, NULL},
     {0}};

@@ -100,18 +100,19 @@ static lw_status node_concat(infer_cuda *x, const lw_op_call *c, bool *fits, lw_
     return LW_OK;
 }
 
-/* Indices must be known to the host, which checks them. */
-static bool gather_fits(const lw_op_call *c)
+/* Indices are known to the host, which checks them, or checked by the kernel of a recorded run. */
+static bool gather_fits(const infer_cuda *x, const lw_op_call *c)
 {
-    const lw_tensor *x = lw_in(c, 0), *indices = lw_in(c, 1);
+    const lw_tensor *t = lw_in(c, 0), *indices = lw_in(c, 1);
     int axis;
-    if (!moves_here(x) || !indices || (indices->dtype != LW_I64 && indices->dtype != LW_I32) ||
-        !indices->data || lw_axis(lw_node_int(c->node, "axis", 0), x->rank, &axis, NULL) != LW_OK ||
-        x->rank - 1 + indices->rank > LW_MAX_RANK)
+    if (!moves_here(t) || !indices || (indices->dtype != LW_I64 && indices->dtype != LW_I32) ||
+        (!indices->data && !(x && x->recording)) ||
+        lw_axis(lw_node_int(c->node, "axis", 0), t->rank, &axis, NULL) != LW_OK ||
+        t->rank - 1 + indices->rank > LW_MAX_RANK || t->dim[axis] == 0)
         return false;
-    for (int64_t i = 0; i < indices->count; i++) {
+    for (int64_t i = 0; indices->data && i < indices->count; i++) {
         int64_t v = lw_tensor_integer(indices, i);
-        if (v < -x->dim[axis] || v >= x->dim[axis])
+        if (v < -t->dim[axis] || v >= t->dim[axis])
             return false;
     }
     return true;
@@ -119,7 +120,7 @@ static bool gather_fits(const lw_op_call *c)
 
 static lw_status node_gather(infer_cuda *x, const lw_op_call *c, bool *fits, lw_error *err)
 {
-    if (!lw_cuda_accept(x, gather_fits(c), fits))
+    if (!lw_cuda_accept(x, gather_fits(x, c), fits))
         return LW_OK;
     lw_tensor *t = lw_in(c, 0), *indices = lw_in(c, 1);
     int axis = 0, rank = t->rank - 1 + indices->rank;
@@ -136,7 +137,63 @@ static lw_status node_gather(infer_cuda *x, const lw_op_call *c, bool *fits, lw_
     LW_TRY(lw_cuda_tensor(x, &c->out[0], t->dtype, rank, dim, &to, err));
     return lw_cuda_gather(x, from, lw_tensor_span(t, 0, axis), t->dim[axis],
                           lw_tensor_span(t, axis + 1, t->rank) * lw_dtype_size(t->dtype), at,
-                          indices->dtype == LW_I64, indices->count, to, err);
+                          indices->dtype == LW_I64, indices->count, to,
+                          indices->data ? NULL : lw_cuda_recording_flag(x), err);
+}
+
+/* GatherND of what only the device has, by indices that the host has. */
+static bool tuples_of(const lw_op_call *c, lw_cuda_tuples *p, int *rank, int64_t dim[LW_MAX_RANK])
+{
+    const lw_tensor *t = lw_in(c, 0), *indices = lw_in(c, 1);
+    int64_t batch = lw_node_int(c->node, "batch_dims", 0), own[LW_MAX_RANK];
+    if (!lw_elsewhere(t) || t->bits || !indices || !indices->data || indices->rank < 1 ||
+        (indices->dtype != LW_I64 && indices->dtype != LW_I32) || batch < 0 || batch >= indices->rank)
+        return false;
+    int64_t depth = indices->dim[indices->rank - 1], size = lw_dtype_size(t->dtype);
+    if (depth < 1 || batch + depth > t->rank || indices->rank - 1 + t->rank - (batch + depth) > LW_MAX_RANK)
+        return false;
+    for (int k = 0; k < batch; k++)
+        if (indices->dim[k] != t->dim[k])
+            return false;
+    int from = (int)(batch + depth);
+    *rank = 0;
+    for (int k = 0; k < indices->rank - 1; k++)
+        dim[(*rank)++] = indices->dim[k];
+    for (int k = from; k < t->rank; k++)
+        dim[(*rank)++] = t->dim[k];
+    steps_of(t->rank, t->dim, own);
+    int64_t batches = lw_tensor_span(t, 0, (int)batch);
+    *p = (lw_cuda_tuples){.tuples = indices->count / depth,
+                          .batch_bytes = lw_tensor_span(t, (int)batch, t->rank) * size,
+                          .slice = lw_tensor_span(t, from, t->rank) * size,
+                          .depth = (int)depth,
+                          .wide = indices->dtype == LW_I64};
+    p->each = batches ? p->tuples / batches : 1;
+    for (int k = 0; k < depth; k++) {
+        p->dim[k] = t->dim[batch + k];
+        p->step[k] = own[batch + k] * size;
+    }
+    for (int64_t i = 0; i < indices->count; i++) {
+        int64_t v = lw_tensor_integer(indices, i), most = p->dim[i % depth];
+        if (v < -most || v >= most)
+            return false;
+    }
+    return true;
+}
+
+static lw_status node_gather_tuples(infer_cuda *x, const lw_op_call *c, bool *fits, lw_error *err)
+{
+    lw_cuda_tuples p;
+    int rank;
+    int64_t dim[LW_MAX_RANK];
+    void *to;
+    if (!lw_cuda_accept(x, tuples_of(c, &p, &rank, dim), fits))
+        return LW_OK;
+    LW_TRY(lw_cuda_bring(x, lw_in(c, 0), &p.from, err));
+    LW_TRY(lw_cuda_bring(x, lw_in(c, 1), &p.indices, err));
+    LW_TRY(lw_cuda_tensor(x, &c->out[0], lw_in(c, 0)->dtype, rank, dim, &to, err));
+    p.to = to;
+    return lw_cuda_gather_tuples(x, &p, err);
 }
 
 static const char moves[] = "copy";
@@ -144,4 +201,5 @@ static const char moves[] = "copy";
 const lw_cuda_node_row lw_cuda_nodes_moves[] = {{"", "Transpose", node_transpose, moves, NULL},
                                                 {"", "Concat", node_concat, moves, NULL},
                                                 {"", "Gather", node_gather, moves, NULL},
+                                                {"", "GatherND", node_gather_tuples, moves, NULL},
                                                 {0}};

@@ -21,6 +21,9 @@ lw_status lw_cuda_packed_weights(infer_cuda *x, lw_tensor *t, const lw_cuda_form
     *out = p;
     if (memcmp(&p->form, form, sizeof *form) == 0)
         return LW_OK;
+    if (t->data && lw_cuda_recording_asks(x)) /* packed once, or again each time */
+        return lw_fail(err, LW_E_UNSUPPORTED, "packing cannot be recorded");
+    x->generation += t->data && p->form.rows;
     lw_cuda_release(x, p->owned ? p->bytes : NULL);
     lw_cuda_release(x, p->sum);
     *p = (lw_cuda_packed){0};

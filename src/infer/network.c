@@ -303,9 +303,9 @@ lw_status lw_network_check_input(const lw_network *n, int i, const lw_tensor *t,
                    want, lw_tensor_text(t, text, sizeof text));
 }
 
-lw_status lw_network_run(const lw_network *n, lw_tensor *const *inputs, lw_tensor **outputs,
-                         lw_status (*seen)(void *user, int value, const lw_tensor *t, lw_error *err),
-                         void *user, lw_error *err)
+lw_status lw_network_walk(const lw_network *n, lw_tensor *const *inputs, lw_tensor **outputs,
+                          lw_status (*seen)(void *user, int value, const lw_tensor *t, lw_error *err),
+                          void *user, lw_error *err)
 {
     const lw_model *m = n->model;
     lw_status status = LW_OK;
@@ -314,10 +314,8 @@ lw_status lw_network_run(const lw_network *n, lw_tensor *const *inputs, lw_tenso
         return lw_fail_memory(err, (size_t)m->n_values * sizeof *values);
     for (int v = 0; v < m->n_values; v++)
         values[v] = m->values[v].constant ? lw_tensor_retain(m->values[v].constant) : NULL;
-    for (int i = 0; i < m->n_inputs; i++) {
-        LW_TRY_END(lw_network_check_input(n, i, inputs[i], err));
+    for (int i = 0; i < m->n_inputs; i++)
         values[m->inputs[i]] = lw_tensor_retain(inputs[i]);
-    }
     for (int i = 0; i < m->n_nodes; i++) {
         const lw_node *node = &m->nodes[i];
         if (node->folded || node->fused)
@@ -340,15 +338,32 @@ lw_status lw_network_run(const lw_network *n, lw_tensor *const *inputs, lw_tenso
             }
         }
     }
-    for (int i = 0; i < m->n_outputs; i++) {
-        LW_TRY_END(lw_network_fetch(n, values[m->outputs[i]], err));
+    for (int i = 0; i < m->n_outputs; i++)
         outputs[i] = lw_tensor_retain(values[m->outputs[i]]);
-    }
 end:
     for (int v = 0; v < m->n_values; v++)
         lw_tensor_release(values[v]);
     free(values);
     return status;
+}
+
+lw_status lw_network_run(const lw_network *n, lw_tensor *const *inputs, lw_tensor **outputs,
+                         lw_status (*seen)(void *user, int value, const lw_tensor *t, lw_error *err),
+                         void *user, lw_error *err)
+{
+    bool done = false;
+    for (int i = 0; i < n->model->n_inputs; i++)
+        LW_TRY(lw_network_check_input(n, i, inputs[i], err));
+    if (lw_stopped(n->host))
+        return lw_fail(err, LW_E_INTERRUPTED, "interrupted");
+    if (n->context && n->backend->run && !seen)
+        LW_TRY(n->backend->run(n->context, n, inputs, outputs, &done, err));
+    if (done)
+        return LW_OK;
+    LW_TRY(lw_network_walk(n, inputs, outputs, seen, user, err));
+    for (int i = 0; i < n->model->n_outputs; i++)
+        LW_TRY(lw_network_fetch(n, outputs[i], err));
+    return LW_OK;
 }
 
 /* ---- files --------------------------------------------------------------------------------------- */

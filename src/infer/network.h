@@ -36,6 +36,10 @@ lw_status lw_network_run_node(const lw_network *network, int i, lw_tensor **valu
 lw_status lw_network_run(const lw_network *network, lw_tensor *const *inputs, lw_tensor **outputs,
                          lw_status (*seen)(void *user, int value, const lw_tensor *t, lw_error *err),
                          void *user, lw_error *err);
+/* The same node by node; the outputs may still be on the device. */
+lw_status lw_network_walk(const lw_network *n, lw_tensor *const *inputs, lw_tensor **outputs,
+                          lw_status (*seen)(void *user, int value, const lw_tensor *t, lw_error *err),
+                          void *user, lw_error *err);
 
 /* The model's input or output that a file belongs to: by its name, or the first place not taken yet. */
 lw_status lw_network_place(const lw_network *network, const lw_named_file *file, bool output,

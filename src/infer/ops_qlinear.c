@@ -82,43 +82,36 @@ static lw_status run_qlinear_mul(const lw_op_call *c, lw_error *err)
     return qlinear_binary(c, true, err);
 }
 
-/* An 8-bit function is a table of 256. */
-static lw_status by_table(const lw_op_call *c, float (*f)(float x, float parameter), float parameter,
-                          lw_error *err)
+static float sigmoid(float x)
 {
-    quantized x, y;
-    int32_t low, high;
-    uint8_t table[256];
-    LW_TRY(quantized_in(c, 0, &x, err));
-    LW_TRY(quantized_out(c, 3, x.x->dtype, &y, &low, &high, err));
-    for (int32_t v = low; v <= high; v++)
-        table[v & 255] =
-            (uint8_t)lw_quantize(f(lw_dequantize(v, x.scale, x.zero), parameter), y.scale, y.zero, low, high);
-    LW_TRY(lw_tensor_new(&c->out[0], x.x->dtype, x.x->rank, x.x->dim, err));
-    for (int64_t i = 0; i < x.x->count; i++)
-        ((uint8_t *)c->out[0]->data)[i] = table[((const uint8_t *)x.x->data)[i]];
-    return LW_OK;
-}
-
-static float sigmoid(float x, float unused)
-{
-    (void)unused;
     return 1 / (1 + expf(-x));
 }
 
-static float leaky_relu(float x, float alpha)
+lw_status lw_qlinear_table(const lw_op_call *c, uint8_t table[256], lw_error *err)
 {
-    return x < 0 ? alpha * x : x;
+    quantized x, y;
+    int32_t low, high;
+    bool is_sigmoid = strcmp(c->node->op, "QLinearSigmoid") == 0;
+    float alpha = lw_node_float(c->node, "alpha", 0.01f);
+    LW_TRY(quantized_in(c, 0, &x, err));
+    LW_TRY(quantized_out(c, 3, x.x->dtype, &y, &low, &high, err));
+    for (int32_t v = low; v <= high; v++) {
+        float r = lw_dequantize(v, x.scale, x.zero);
+        r = is_sigmoid ? sigmoid(r) : r < 0 ? alpha * r : r;
+        table[v & 255] = (uint8_t)lw_quantize(r, y.scale, y.zero, low, high);
+    }
+    return LW_OK;
 }
 
-static lw_status run_qlinear_sigmoid(const lw_op_call *c, lw_error *err)
+static lw_status run_by_table(const lw_op_call *c, lw_error *err)
 {
-    return by_table(c, sigmoid, 0, err);
-}
-
-static lw_status run_qlinear_leaky_relu(const lw_op_call *c, lw_error *err)
-{
-    return by_table(c, leaky_relu, lw_node_float(c->node, "alpha", 0.01f), err);
+    uint8_t table[256];
+    const lw_tensor *x = lw_in(c, 0);
+    LW_TRY(lw_qlinear_table(c, table, err));
+    LW_TRY(lw_tensor_new(&c->out[0], x->dtype, x->rank, x->dim, err));
+    for (int64_t i = 0; i < x->count; i++)
+        ((uint8_t *)c->out[0]->data)[i] = table[((const uint8_t *)x->data)[i]];
+    return LW_OK;
 }
 
 static lw_status run_qlinear_global_average_pool(const lw_op_call *c, lw_error *err)
@@ -182,29 +175,37 @@ static lw_status run_qlinear_average_pool(const lw_op_call *c, lw_error *err)
 
 /* ONNX Runtime's integer softmax: exponentials from a table of fixed-point numbers, relative to a largest
  * value of 255. */
-static lw_status run_qlinear_softmax(const lw_op_call *c, lw_error *err)
+lw_status lw_qlinear_softmax_of(const lw_op_call *c, lw_qlinear_softmax *s, lw_error *err)
 {
     quantized x, y;
-    int32_t low, high;
+    int32_t low;
     int axis;
-    uint32_t table[256];
     LW_TRY(quantized_in(c, 0, &x, err));
-    LW_TRY(quantized_out(c, 3, x.x->dtype, &y, &low, &high, err));
+    LW_TRY(quantized_out(c, 3, x.x->dtype, &y, &low, &s->high, err));
     bool flattens = lw_node_int(c->node, "opset", 13) < 13;
     LW_TRY(
         lw_axis(lw_node_int(c->node, "axis", flattens ? 1 : -1), x.x->rank > 0 ? x.x->rank : 1, &axis, err));
-    LW_TRY(lw_tensor_new(&c->out[0], x.x->dtype, x.x->rank, x.x->dim, err));
-    if (x.x->count == 0)
-        return LW_OK;
-    int64_t n = x.x->rank == 0 ? 1 : flattens ? lw_tensor_span(x.x, axis, x.x->rank) : x.x->dim[axis];
-    int64_t inner = flattens || x.x->rank == 0 ? 1 : lw_tensor_span(x.x, axis + 1, x.x->rank);
-    double unit = fmin((double)UINT32_MAX / (double)n, 0x7fffff);
+    s->n = x.x->rank == 0 ? 1 : flattens ? lw_tensor_span(x.x, axis, x.x->rank) : x.x->dim[axis];
+    s->inner = flattens || x.x->rank == 0 ? 1 : lw_tensor_span(x.x, axis + 1, x.x->rank);
+    s->zero = y.zero;
+    s->flip = x.x->dtype == LW_I8 ? 0x80 : 0;
+    s->parts = (uint32_t)fminf(floorf(1 / y.scale), 0xffffff00p0f); /* the largest float below 2^32 */
+    double unit = s->n ? fmin((double)UINT32_MAX / (double)s->n, 0x7fffff) : 0;
     for (int i = 0; i < 256; i++)
-        table[i] = (uint32_t)lrint(unit * exp((i - 255) * (double)x.scale));
-    const uint8_t *from = x.x->data;
-    uint8_t *to = c->out[0]->data, flip = x.x->dtype == LW_I8 ? 0x80 : 0;
-    uint32_t parts = (uint32_t)fminf(floorf(1 / y.scale), 0xffffff00p0f); /* the largest float below 2^32 */
-    for (int64_t r = 0; r < x.x->count / n; r++) {
+        s->table[i] = (uint32_t)lrint(unit * exp((i - 255) * (double)x.scale));
+    return LW_OK;
+}
+
+static lw_status run_qlinear_softmax(const lw_op_call *c, lw_error *err)
+{
+    lw_qlinear_softmax s;
+    const lw_tensor *x = lw_in(c, 0);
+    LW_TRY(lw_qlinear_softmax_of(c, &s, err));
+    LW_TRY(lw_tensor_new(&c->out[0], x->dtype, x->rank, x->dim, err));
+    const uint8_t *from = x->data;
+    uint8_t *to = c->out[0]->data, flip = s.flip;
+    int64_t n = s.n, inner = s.inner;
+    for (int64_t r = 0; x->count && r < x->count / n; r++) {
         const uint8_t *row = from + (r / inner * n) * inner + r % inner;
         uint8_t *out = to + (r / inner * n) * inner + r % inner;
         int most = 0;
@@ -212,15 +213,12 @@ static lw_status run_qlinear_softmax(const lw_op_call *c, lw_error *err)
             int v = row[i * inner] ^ flip;
             most = v > most ? v : most;
         }
-        const uint32_t *shifted = table + 255 - most;
+        const uint32_t *shifted = s.table + 255 - most;
         uint32_t sum = 0;
         for (int64_t i = 0; i < n; i++)
             sum += shifted[row[i * inner] ^ flip];
-        for (int64_t i = 0; i < n; i++) {
-            int64_t q = sum ? ((int64_t)shifted[row[i * inner] ^ flip] * parts + (sum >> 1)) / sum : 0;
-            q += y.zero;
-            out[i * inner] = (uint8_t)(q > high ? high : q);
-        }
+        for (int64_t i = 0; i < n; i++)
+            out[i * inner] = lw_softmax_byte(shifted[row[i * inner] ^ flip], s.parts, sum, s.zero, s.high);
     }
     return LW_OK;
 }
@@ -316,8 +314,8 @@ static lw_status run_qlinear_concat(const lw_op_call *c, lw_error *err)
 const lw_op lw_ops_qlinear[] = {
     {microsoft, "QLinearAdd", 1, 0, 7, 8, run_qlinear_add, "elementwise", NULL},
     {microsoft, "QLinearMul", 1, 0, 7, 8, run_qlinear_mul, "elementwise", NULL},
-    {microsoft, "QLinearSigmoid", 1, 0, 4, 5, run_qlinear_sigmoid, "table", NULL},
-    {microsoft, "QLinearLeakyRelu", 1, 0, 4, 5, run_qlinear_leaky_relu, "table", NULL},
+    {microsoft, "QLinearSigmoid", 1, 0, 4, 5, run_by_table, "table", NULL},
+    {microsoft, "QLinearLeakyRelu", 1, 0, 4, 5, run_by_table, "table", NULL},
     {microsoft, "QLinearGlobalAveragePool", 1, 0, 4, 5, run_qlinear_global_average_pool, "pooling", NULL},
     {microsoft, "QLinearAveragePool", 1, 0, 4, 5, run_qlinear_average_pool, "pooling", NULL},
     {microsoft, "QLinearSoftmax", 1, 0, 5, 5, run_qlinear_softmax, "table", NULL},

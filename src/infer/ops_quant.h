@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "infer/op.h"
+#include "infer/quant.h"
 
 /* Element i of an 8-bit or 16-bit tensor, from a number in the range of its type. */
 void lw_quant_store(lw_tensor *t, int64_t i, int32_t v);
@@ -40,6 +41,11 @@ lw_status lw_quant_multipliers(const lw_tensor *a_scale, const lw_tensor *b_scal
 /* Type of the data and range of its zero points for a check at load, which knows the constants alone. Where
  * neither is known, as little as they can be: 128 in magnitude. */
 void lw_quant_data_range(const lw_tensor *zero, lw_dtype *dtype, int32_t *least, int32_t *most);
+
+/* The 256 results of QLinearSigmoid or QLinearLeakyRelu. */
+lw_status lw_qlinear_table(const lw_op_call *c, uint8_t table[256], lw_error *err);
+/* What QLinearSoftmax does to each row. */
+lw_status lw_qlinear_softmax_of(const lw_op_call *c, lw_qlinear_softmax *s, lw_error *err);
 
 /* False also for NULL. */
 bool lw_is_8_bits(const lw_tensor *t);

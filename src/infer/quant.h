@@ -50,6 +50,23 @@ LW_HD float lw_requantize_multiplier(float a_scale, float b_scale, float y_scale
     return a_scale * b_scale / y_scale;
 }
 
+/* One byte of QLinearSoftmax: its exponential's share of the row's sum, in steps of 1 / parts. */
+LW_HD uint8_t lw_softmax_byte(uint32_t exponential, uint32_t parts, uint32_t sum, int32_t zero, int32_t high)
+{
+    int64_t q = sum ? ((int64_t)exponential * parts + (sum >> 1)) / sum : 0;
+    q += zero;
+    return (uint8_t)(q > high ? high : q);
+}
+
+/* QLinearSoftmax over rows of n bytes, `inner` apart. table: exponentials by the distance from the largest,
+ * for the byte 255; bytes are exclusive or `flip`. */
+typedef struct lw_qlinear_softmax {
+    int64_t n, inner;
+    uint32_t table[256], parts;
+    int32_t zero, high;
+    uint8_t flip;
+} lw_qlinear_softmax;
+
 /* DynamicQuantizeLinear: the uint8 scale and zero point of data whose least and largest values, both
  * widened to include 0, are given. */
 LW_HD void lw_dynamic_parameters(float least, float largest, float *scale, uint8_t *zero)

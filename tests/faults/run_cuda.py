@@ -41,6 +41,8 @@ JOBS = {  # arguments, backends
     "apsp": (["apsp", "graph.tsv", "-o", "out.npy", "--next"], PATHS + ("auto",)),
     "apsp, pieces": (["apsp", "wide.tsv", "--gpu-mem", "4M", "-o", "out.npy"], PATHS[:1]),
     "infer": (["infer", "model.onnx", "--input", "fx.npy", "--output", "out.npy"], INFER),
+    "infer, batches": (["infer", "letters.onnx", "--fasta", "db.fa", "--encode", "onehot:ACGT", "--window", "9", "--batch", "3",
+                        "--output", "out.npy"], INFER[:1]),
     "layer": (["layer", "linear", "--input", "x=x.npy", "--input", "x-scale=0.02", "--input", "w=w.npy", "--input", "w-scale=0.01",
                "--input", "y-scale=0.5", "-o", "out.npy"], INFER + ("auto",)),
     "layer, softmax": (["layer", "softmax", "--input", "x=fx.npy", "-o", "out.npy"], INFER[:1]),
@@ -69,6 +71,7 @@ def inputs(folder, program):
              t.node("QLinearMatMul", ["q", "scale", "zero", "w1", "scale", "none", "scale", "zero"], ["h"]),
              t.node("DequantizeLinear", ["h", "scale", "zero"], ["d"]), t.node("Softmax", ["d"], ["y"])]
     faults.write(folder + "/model.onnx", t.model(nodes, [t.value("x", t.FLOAT, [12, 96])], [t.value("y", t.FLOAT, [12, 40])], constants))
+    faults.write(folder + "/letters.onnx", onnx.mean_of_letters())
     faults.write(folder + "/wide.tsv", "".join("v%d\tv%d\t%d\n" % (draw.randrange(900), draw.randrange(900), draw.randrange(1, 50))
                                                for _ in range(5000)))
     subprocess.run([program, "align", "ref.fa", "reads.fq", "-o", "in.bam", "-q", "--backend", "cpu"], cwd=folder, check=True)

@@ -26,6 +26,71 @@ static uint8_t *tiny(const char *kind, const char *argument, size_t *size)
     return data;
 }
 
+/* Runs on new inputs; the outputs are in *n. */
+static lw_status run_letters(lw_network *n, int64_t rows, int seed, int64_t bad, lw_error *err)
+{
+    int64_t ids[5 * 3];
+    float x[5 * 3 * 8];
+    uint32_t state = (uint32_t)seed * 77 + 1;
+    for (int64_t i = 0; i < rows * 3 * 8; i++) {
+        state = state * 1664525 + 1013904223;
+        x[i] = (float)(state >> 16) / 32768 - 1;
+        ids[i / 8] = (int64_t)(state >> 20) % 12 - 6;
+    }
+    ids[rows] += bad;
+    lw_array a = {.dtype = LW_I64, .rank = 2, .dim = {rows, 3}, .data = ids},
+             b = {.dtype = LW_F32, .rank = 3, .dim = {rows, 3, 8}, .data = x};
+    cr_assert_eq(lw_network_set_input(n, 0, &a, NULL), LW_OK);
+    cr_assert_eq(lw_network_set_input(n, 1, &b, NULL), LW_OK);
+    return lw_network_compute(n, err);
+}
+
+/* A run that comes again may be repeated as a whole: with other inputs, after other shapes, after failures.
+ */
+Test(arrays, again_and_again)
+{
+    static const struct {
+        int64_t rows;
+        int64_t bad;
+    } runs[] = {{4, 0}, {4, 0}, {4, 0},  {4, 0}, {2, 0}, {4, 0}, {2, 0}, {2, 0}, {2, 0}, {2, 77},
+                {2, 0}, {4, 0}, {4, 99}, {4, 0}, {5, 0}, {5, 0}, {5, 0}, {1, 9}, {1, 9}, {1, 0}};
+    lw_backend_info rows[16];
+    int n_rows = lw_infer_backend_list(0, rows, 16);
+    size_t size;
+    uint8_t *data = tiny("letters_and_reals", "", &size);
+    for (int b = 0; b < n_rows; b++) {
+        lw_network *n = NULL, *reference = NULL;
+        lw_error err = {0};
+        if (!rows[b].usable)
+            continue;
+        cr_assert_eq(lw_network_open_memory(&reference, data, size, "scalar", 1, NULL, &err), LW_OK);
+        cr_assert_eq(lw_network_open_memory(&n, data, size, rows[b].name, 1, NULL, &err), LW_OK, "%s",
+                     err.message);
+        for (size_t r = 0; r < sizeof runs / sizeof *runs; r++) {
+            lw_error got = {0}, why = {0};
+            lw_status status = run_letters(n, runs[r].rows, (int)r, runs[r].bad, &got);
+            lw_status expected = run_letters(reference, runs[r].rows, (int)r, runs[r].bad, &why);
+            cr_assert_eq(expected, runs[r].bad ? LW_E_INPUT : LW_OK, "%s", why.message);
+            cr_assert_eq(status, expected, "%s, run %zu: %s", rows[b].name, r, got.message);
+            cr_expect(status == LW_OK || strcmp(got.message, why.message) == 0, "%s, not %s", got.message,
+                      why.message);
+            for (int o = 0; status == LW_OK && o < 2; o++) {
+                lw_array y, z;
+                cr_assert_eq(lw_network_output_array(n, o, &y, NULL), LW_OK);
+                cr_assert_eq(lw_network_output_array(reference, o, &z, NULL), LW_OK);
+                cr_assert(y.rank == z.rank && memcmp(y.dim, z.dim, sizeof *y.dim * (size_t)y.rank) == 0);
+                for (int64_t i = 0; o == 0 && i < runs[r].rows * 15; i++)
+                    cr_assert_float_eq(((const float *)y.data)[i], ((const float *)z.data)[i], 2e-6,
+                                       "%s, run %zu", rows[b].name, r);
+                cr_expect(o == 0 || memcmp(y.data, z.data, 2 * sizeof(int64_t)) == 0);
+            }
+        }
+        lw_network_close(n);
+        lw_network_close(reference);
+    }
+    free(data);
+}
+
 Test(arrays, set_compute_read)
 {
     size_t size;

@@ -133,6 +133,18 @@ def deep(n=20000):
     return model([node("Relu", [a], [b]) for a, b in zip(names, names[1:])], [value("x", FLOAT, [2])], [value("y", FLOAT, [2])])
 
 
+def letters_and_reals():
+    """Rows of a table, chosen by ids, and reals: a product of bytes, its softmax; and the ids' shape."""
+    table, w = [((7 * i) % 23) / 8 - 1 for i in range(6 * 8)], bytes((11 * i) % 256 for i in range(8 * 5))
+    nodes = [node("Gather", ["t", "ids"], ["a"]), node("Add", ["a", "x"], ["b"]),
+             node("DynamicQuantizeLinear", ["b"], ["q", "s", "z"]), node("MatMulInteger", ["q", "w", "z"], ["c"]),
+             node("Cast", ["c"], ["d"], to=FLOAT), node("Mul", ["d", "s"], ["e"]), node("Mul", ["e", "k"], ["l"]),
+             node("Softmax", ["l"], ["y"], axis=-1), node("Shape", ["ids"], ["n"])]
+    return model(nodes, [value("ids", INT64, ["n", 3]), value("x", FLOAT, ["n", 3, 8])],
+                 [value("y", FLOAT, ["n", 3, 5]), value("n", INT64, [2])],
+                 [tensor("t", FLOAT, [6, 8], floats(*table)), tensor("w", INT8, [8, 5], w), tensor("k", FLOAT, [], floats(0.01))])
+
+
 def external(location):
     extra = chunk(13, chunk(1, "location") + chunk(2, location)) + number(14, 1)
     return model([node("Add", ["x", "w"], ["y"])], [value("x", FLOAT, [2])], [value("y", FLOAT, [2])],
