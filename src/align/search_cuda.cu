@@ -1,15 +1,17 @@
-/* search_cuda.cu - the database search on a CUDA device: memory, chunks of the database, and the order of
- * steps.
+/* search_cuda.cu - the database search on a CUDA device: opening, closing, and one call from its queries to
+ * their hits. search_cuda_context.h names the files of the steps in between.
  *
  * The database is cut into chunks that fit the device; chunks stay there when all fit, else two places take
  * turns and the next chunk travels while this one is searched. Queries are grouped into packs; a pack against
  * a chunk is a unit of work, of which LW_SW_SLOTS are in flight. A unit runs without waiting for the host:
  *
- *   first run    all pairs of subjects, in the first arithmetic of the policy's ladder. With DPX its scores
- * are bounds from below (see search_kernels.cuh), but exact for long subjects; select       pairs whose bound
- * reaches the top_n-th best or the least score; second runs  those again, exactly; what a narrow type cannot
- * hold, again in the next arithmetic of the ladder; hits         the best top_n of the unit, which the host
- * merges with those of the other chunks. */
+ * - First run: all pairs of subjects, in the first arithmetic of the policy's ladder. With DPX it gives
+ * bounds of the scores, from above (search_bounds.cuh) or from below (search_kernels.cuh), but scores where
+ * long subjects are concerned.
+ * - Rounds: pairs that may be among the top_n best are chosen and scored exactly; what a narrow type cannot
+ *   hold, again in the next arithmetic of the ladder. Bounds from above take two rounds: the scores of the
+ *   most promising pairs set the bar for the others.
+ * - Hits: the best top_n of the unit, which the host merges with those of the other chunks. */
 #include "align/search_cuda.h"
 
 #include <stdlib.h>
