@@ -43,6 +43,9 @@ JOBS = {  # arguments, backends
     "infer": (["infer", "model.onnx", "--input", "fx.npy", "--output", "out.npy"], INFER),
     "infer, batches": (["infer", "letters.onnx", "--fasta", "db.fa", "--encode", "onehot:ACGT", "--window", "9", "--batch", "3",
                         "--output", "out.npy"], INFER[:1]),
+    # the same shapes again and again: a CUDA graph
+    "infer, reads": (["infer", "reads.onnx", "--reads", "reads.fq", "--encode", "onehot:ACGT", "--window", "40", "--batch", "8", "--output",
+                      "out.npy"], INFER[:1]),
     "layer": (["layer", "linear", "--input", "x=x.npy", "--input", "x-scale=0.02", "--input", "w=w.npy", "--input", "w-scale=0.01",
                "--input", "y-scale=0.5", "-o", "out.npy"], INFER + ("auto",)),
     "layer, softmax": (["layer", "softmax", "--input", "x=fx.npy", "-o", "out.npy"], INFER[:1]),
@@ -72,6 +75,11 @@ def inputs(folder, program):
              t.node("DequantizeLinear", ["h", "scale", "zero"], ["d"]), t.node("Softmax", ["d"], ["y"])]
     faults.write(folder + "/model.onnx", t.model(nodes, [t.value("x", t.FLOAT, [12, 96])], [t.value("y", t.FLOAT, [12, 40])], constants))
     faults.write(folder + "/letters.onnx", onnx.mean_of_letters())
+    constants[1:2] = [t.tensor("scale", t.FLOAT, [], t.floats(0.02)), t.tensor("w", t.INT8, [16, 4, 5], draw.randbytes(320))]
+    nodes = [t.node("QuantizeLinear", ["x", "scale", "zero"], ["q"]),
+             t.node("QLinearConv", ["q", "scale", "zero", "w", "scale", "none", "scale", "zero"], ["h"]),
+             t.node("DequantizeLinear", ["h", "scale", "zero"], ["d"]), t.node("Relu", ["d"], ["y"])]
+    faults.write(folder + "/reads.onnx", t.model(nodes, [t.value("x", t.FLOAT, ["n", 4, 40])], [t.value("y", t.FLOAT, ["n", 16, 36])], constants))
     faults.write(folder + "/wide.tsv", "".join("v%d\tv%d\t%d\n" % (draw.randrange(900), draw.randrange(900), draw.randrange(1, 50))
                                                for _ in range(5000)))
     subprocess.run([program, "align", "ref.fa", "reads.fq", "-o", "in.bam", "-q", "--backend", "cpu"], cwd=folder, check=True)
