@@ -555,7 +555,10 @@ static lw_status launch_score(context *c, const lw_score_class *k, lw_score_args
         n_warps = min64(n_warps, (int64_t)c->device.multiprocessors * 16);
         n_warps = max64(min64(n_warps, c->budget / 4 / each), 1);
         n_warps = (n_warps + warps - 1) / warps * warps;
+        const size_t before = c->border.bytes;
         LW_TRY(device_room(c, &c->border, (size_t)(n_warps * each), err));
+        if (c->border.bytes != before) /* a pass reads ahead of the rows that the one before has written */
+            LW_CUDA_TRY(err, "scoring", cudaMemsetAsync(c->border.at, 0, c->border.bytes, c->stream));
         a->border = (uint2 *)c->border.at;
     }
     dim3 grid((unsigned)((n_warps + warps - 1) / warps));

@@ -661,7 +661,9 @@ static lw_status launch(lw_paths *p, stage *s, lw_error *err)
         err, "copying to the GPU",
         cudaMemcpyAsync(s->input.at, s->p_input.at, (size_t)s->in.bytes, cudaMemcpyHostToDevice, s->stream));
     LW_CUDA_TRY(err, "tracing", cudaMemsetAsync(s->work.at, 0, (size_t)ends, s->stream));
-    LW_CUDA_TRY(err, "tracing", cudaMemsetAsync(s->output.at, 0, 256, s->stream));
+    /* more operations are copied back than there will be */
+    LW_CUDA_TRY(err, "tracing",
+                cudaMemsetAsync(s->output.at, 0, (size_t)(ops + s->ops_copied * 4), s->stream));
     const char *in = (const char *)s->input.at;
     char *w = (char *)s->work.at, *o = (char *)s->output.at;
     lw_walk_args a;
