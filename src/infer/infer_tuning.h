@@ -101,9 +101,11 @@ enum { LW_CUDA_FEW_CHUNK_1 = 32768, LW_CUDA_FEW_CHUNK_4 = 8192, LW_CUDA_FEW_CHUN
  * - 4, 2, 16, 8, 64, 3, 1, 4: 103.7 112.0; 4, 2, 8, 16, 64, 3, 1, 4: 100.6 110.1 */
 #define LW_CUDA_DOT_LARGE 2, 2, 8, 8, 128, 3, 3, 2
 #define LW_CUDA_DOT_SMALL 2, 2, 4, 4, 64, 4, 4, 4
-/* The large ones: their size, shared memory, and tiles a multiprocessor from which on they are as fast. */
+/* The large ones: their size, tiles a multiprocessor from which on they are as fast, and shared memory of the
+ * blocks that shall be resident: where a block cannot have that much (232,448 bytes on 9.0), neither can a
+ * multiprocessor. */
 enum { LW_CUDA_DOT_ROWS = 64, LW_CUDA_DOT_COLUMNS = 128, LW_CUDA_DOT_WAVES = 6 };
-enum { LW_CUDA_DOT_SHARED = 3 * (LW_CUDA_DOT_ROWS + LW_CUDA_DOT_COLUMNS) * 128 };
+enum { LW_CUDA_DOT_SHARED = 3 * 3 * (LW_CUDA_DOT_ROWS + LW_CUDA_DOT_COLUMNS) * 128 };
 /* The same without the instruction: a segment is 16 times as many. */
 #define LW_CUDA_INT_TILE 2, 2, 4, 4, 64, 4, 4, 1
 
