@@ -9,6 +9,7 @@
  * diagonal 4, E 3, E2 2, F 1, F2 0 (opened 3, 2, 3, 2, extended 7, 6, 7, 6) Two scores a word: both are
  * offset so that they stay above 0, and 32-bit additions of penalties do not borrow from the upper one. */
 #include "align/path_cell.cuh"
+#include "common/dp4a.cuh"
 
 template <int WORD> LW_DEVICE uint32_t add_max(uint32_t a, uint32_t b, uint32_t c)
 {
@@ -34,8 +35,15 @@ template <int WORD> LW_DEVICE uint32_t word_of(const lw_path_arithmetic &by, int
     return (uint32_t)((int32_t)by.zero + low * by.scale);
 }
 
-/* Scores of a matrix entry for the lane's columns: [letter][lane] 16 bytes for each query of a word, or, with
- * one score a word, [letter][four columns][lane] 16 bytes. */
+/* The profile of a warp: scores of a letter of the target for the lane's columns, bytes with two scores a word
+ * ([query of the word][eight lanes][letter][lane] 16 bytes), else words ([eight lanes][letter][four
+ * columns][lane] 16 bytes). Eight lanes lie side by side, so that they never meet in a bank, and a letter's
+ * place is its code times a weight that fits into a byte: letter_address(). */
+template <int WORD> LW_DEVICE constexpr int letter_quads(void)
+{
+    return WORD == LW_WORD_S16 ? 8 : LW_PATH_COLUMNS / 4 * 8;
+}
+
 template <int WORD, int HALVES>
 LW_DEVICE void build_profile(const lw_fill_args &a, uint4 *profile, const lw_path_job (&job)[HALVES],
                              int32_t first_column, int32_t total)
@@ -48,32 +56,82 @@ LW_DEVICE void build_profile(const lw_fill_args &a, uint4 *profile, const lw_pat
                 code[k] = i >= 0 ? lw_letter_at(a.queries, job[half].query + i) : -1;
             }
             for (int letter = 0; letter < a.n_letters; letter++) {
+                uint4 *at = profile + letter * letter_quads<WORD>();
                 int32_t s[4];
                 for (int k = 0; k < 4; k++)
                     s[k] = code[k] < 0
                                ? a.by.pad
                                : a.table->score[code[k] * LW_MAX_LETTERS + letter] * a.by.scale + a.by.tag;
                 if (WORD == LW_WORD_S16)
-                    ((uint32_t *)(profile + (half * a.n_letters + letter) * LW_WARP))[chunk] =
+                    ((uint32_t *)(at + half * a.n_letters * LW_WARP))[chunk] =
                         (uint32_t)(s[0] & 255) | (uint32_t)(s[1] & 255) << 8 | (uint32_t)(s[2] & 255) << 16 |
                         (uint32_t)(s[3] & 255) << 24;
                 else
-                    profile[(letter * (LW_PATH_COLUMNS / 4) + chunk) * LW_WARP] =
-                        make_uint4((uint32_t)s[0], (uint32_t)s[1], (uint32_t)s[2], (uint32_t)s[3]);
+                    at[chunk * 8] = make_uint4((uint32_t)s[0], (uint32_t)s[1], (uint32_t)s[2], (uint32_t)s[3]);
             }
         }
     lw_warp_sync(LW_ALL_LANES);
 }
 
+/* Where the profile of letter k of four lies: a product on the FMA pipe. Letters come times 4 where a letter
+ * takes 512 bytes. */
+LW_DEVICE uint32_t letter_address(uint32_t lookup, uint32_t four, int k)
+{
+    return (uint32_t)lw_dp4a_uu(four, 128u << (8 * k), (int32_t)lookup);
+}
+
+/* The letters of a lane's rows, eight at a time, a byte each in two words; those of four bits are read one
+ * round ahead. Behind a window's end any letter will do, but there must be one. */
+typedef struct feed {
+    const uint32_t *words;
+    uint32_t now, then;
+    int32_t last, shift;
+} feed;
+
+LW_DEVICE uint32_t feed_word(const feed &f, int32_t at)
+{
+    return f.words[at < f.last ? at : f.last];
+}
+
+LW_DEVICE feed feed_of(const lw_letters &l, int64_t letter, int32_t most)
+{
+    const int64_t bit = letter * l.bits;
+    feed f;
+    f.words = l.words + (bit >> 5);
+    f.shift = (int32_t)(bit & 31);
+    f.last = ((most * l.bits + f.shift) >> 5) + 1;
+    f.now = f.words[0];
+    f.then = feed_word(f, 1);
+    return f;
+}
+
+LW_DEVICE uint2 feed_eight(feed &f, int bits, int32_t eighth)
+{
+    uint2 eight;
+    if (bits == 4) {
+        const uint32_t x = lw_four_bytes(f.now, f.then, (uint32_t)f.shift);
+        const uint32_t even = x & 0x0f0f0f0fu, odd = x >> 4 & 0x0f0f0f0fu;
+        eight.x = lw_bytes_in_turn(even, odd, 0);
+        eight.y = lw_bytes_in_turn(even, odd, 1);
+        f.now = f.then;
+        f.then = feed_word(f, eighth + 2);
+    } else {
+        const uint32_t middle = feed_word(f, 2 * eighth + 1);
+        eight.x = lw_four_bytes(feed_word(f, 2 * eighth), middle, (uint32_t)f.shift);
+        eight.y = lw_four_bytes(middle, feed_word(f, 2 * eighth + 2), (uint32_t)f.shift);
+    }
+    return eight;
+}
+
 template <int WORD, int PIECES> struct states {
-    uint32_t h[LW_PATH_COLUMNS], e[PIECES][LW_PATH_COLUMNS], f[PIECES];
+    uint32_t h[LW_PATH_COLUMNS], e[PIECES][LW_PATH_COLUMNS];
 };
 
 /* One letter of the target(s) against the lane's columns. `profile` holds the addresses of that letter's
  * scores. */
 template <int WORD, int PIECES, int DIRECTIONS, int HALVES, int WORDS>
 LW_DEVICE void path_row(const lw_path_arithmetic &by, const uint32_t (&profile)[HALVES], uint32_t diagonal,
-                        states<WORD, PIECES> &s, uint32_t (&out)[WORDS])
+                        states<WORD, PIECES> &s, uint32_t (&f)[PIECES], uint32_t (&out)[WORDS])
 {
     constexpr int C = LW_PATH_COLUMNS, PER_WORD = C / WORDS;
     constexpr uint32_t SOURCE = each<WORD>(PIECES == 2 ? 7 : 3);
@@ -98,7 +156,7 @@ LW_DEVICE void path_row(const lw_path_arithmetic &by, const uint32_t (&profile)[
                 score = lw_signed_bytes2(low, high, n % 4);
             } else {
                 if (n > 0 && n % 4 == 0)
-                    a4 = lw_shared_load4(profile[0] + n / 4 * LW_WARP * (uint32_t)sizeof(uint4));
+                    a4 = lw_shared_load4(profile[0] + n / 4 * 8 * (uint32_t)sizeof(uint4));
                 score = n % 4 == 0 ? a4.x : n % 4 == 1 ? a4.y : n % 4 == 2 ? a4.z : a4.w;
             }
 #pragma unroll
@@ -112,10 +170,9 @@ LW_DEVICE void path_row(const lw_path_arithmetic &by, const uint32_t (&profile)[
             next = add_max<WORD>(c < 0 ? diagonal : s.h[c < 0 ? 0 : c], score, clean[0]);
         }
         if (c >= 0) {
-            uint32_t f_bits[PIECES], f[PIECES];
+            uint32_t f_bits[PIECES];
 #pragma unroll
             for (int p = 0; p < PIECES; p++) {
-                f[p] = s.f[p];
                 f_bits[p] = 0;
                 if (DIRECTIONS) {
                     f_bits[p] = f[p] & F_BITS;
@@ -142,7 +199,9 @@ LW_DEVICE void path_row(const lw_path_arithmetic &by, const uint32_t (&profile)[
             for (int p = 0; p < PIECES; p++) {
                 const uint32_t opened = best * by.one + by.open[p];
                 s.e[p][c] = add_max<WORD>(e_next[p], by.extend_e[p], opened);
-                s.f[p] = add_max<WORD>(f[p], by.extend_f[p], opened);
+                /* a gap opened behind F itself is never better than F extended */
+                f[p] = add_max<WORD>(f[p], by.extend_f[p],
+                                     !DIRECTIONS && PIECES == 1 ? t * by.one + by.open[p] : opened);
             }
         }
         t = next;
@@ -178,17 +237,138 @@ LW_DEVICE lw_path_end best_of_group(lw_path_end mine, int in_group, int lanes)
     return mine;
 }
 
+/* A lane on its way down a strip. It takes LW_PATH_SIDE rows side by side: what one waits for the other
+ * computes. */
+template <int WORD, int PIECES, int HALVES> struct lane_state {
+    states<WORD, PIECES> s;
+    uint32_t diagonal;
+    uint32_t last_h[LW_PATH_SIDE], last_f[LW_PATH_SIDE][PIECES]; /* behind the last column */
+    uint32_t best;                                               /* what H must exceed to be an end */
+    int32_t end_row[HALVES], limit[HALVES]; /* where it was; rows that may be ends lie in front of that */
+    uint32_t lookup[HALVES];                /* the lane's part of the profile */
+    uint32_t *directions;
+    uint2 *given, *above;
+    uint32_t *given2, *above2;
+    int32_t rows, total, at;
+    bool leads, watches; /* first lane of a group; looks for ends in every row */
+};
+
+/* H exceeds what the lane has seen: notes the first row of its best, and with directions its values there, as
+ * which of these columns it was is looked up in the end. */
+template <int WORD, int PIECES, int DIRECTIONS, int HALVES>
+LW_DEVICE void note_end(const lw_fill_args &a, lane_state<WORD, PIECES, HALVES> &l, uint32_t v, int32_t row)
+{
+    constexpr int C = LW_PATH_COLUMNS;
+#pragma unroll
+    for (int half = 0; half < HALVES; half++) {
+        const int32_t value = WORD == LW_WORD_S32 ? (int32_t)v : half ? lw_high2(v) : lw_low2(v);
+        const int32_t most = WORD == LW_WORD_S32 ? (int32_t)l.best : half ? lw_high2(l.best) : lw_low2(l.best);
+        if (value > most && row < l.limit[half] && (a.ends_at != LW_END_CORNER || row == l.limit[half] - 1)) {
+            l.end_row[half] = row;
+            l.best = WORD == LW_WORD_S32 ? v
+                     : half              ? lw_pack2(lw_low2(l.best), value)
+                                         : lw_pack2(value, lw_high2(l.best));
+            if (DIRECTIONS && a.ends_at == LW_END_ANYWHERE) {
+                uint4 *keep =
+                    (uint4 *)a.best_rows + (((int64_t)l.at * HALVES + half) * LW_WARP + lw_lane()) * (C / 4);
+#pragma unroll
+                for (int c = 0; c < C; c += 4)
+                    keep[c / 4] = make_uint4(l.s.h[c], l.s.h[c + 1], l.s.h[c + 2], l.s.h[c + 3]);
+            }
+        }
+    }
+}
+
+/* H and E in front of `row`, which is a tile's first. The products keep the values' registers free of the
+ * order that these stores need. */
+template <int WORD, int PIECES, int HALVES>
+LW_DEVICE void keep_above(const lw_fill_args &a, const lw_path_arithmetic &by,
+                          const lane_state<WORD, PIECES, HALVES> &l, int32_t row)
+{
+    constexpr int C = LW_PATH_COLUMNS;
+    const int64_t from = (int64_t)((row >> a.tile_bits) - 1) * l.total;
+#pragma unroll
+    for (int c = 0; c < C; c += 2)
+        *(uint4 *)(l.above + from + c) = make_uint4(l.s.h[c] * by.one, l.s.e[0][c] * by.one,
+                                                    l.s.h[c + 1] * by.one, l.s.e[0][c + 1] * by.one);
+    if (PIECES == 2)
+#pragma unroll
+        for (int c = 0; c < C; c += 4)
+            *(uint4 *)(l.above2 + from + c) =
+                make_uint4(l.s.e[PIECES - 1][c] * by.one, l.s.e[PIECES - 1][c + 1] * by.one,
+                           l.s.e[PIECES - 1][c + 2] * by.one, l.s.e[PIECES - 1][c + 3] * by.one);
+}
+
+/* The lane's next rows: letters `k` and following of `four`. PLAIN: every lane is within its rows, and none
+ * at the last one if alignments end there; 1: they do not end anywhere but in the last column. */
+template <int WORD, int PIECES, int DIRECTIONS, int HALVES, int PLAIN>
+LW_DEVICE void next_rows(const lw_fill_args &a, const lw_path_arithmetic &by,
+                         lane_state<WORD, PIECES, HALVES> &l, const uint32_t (&four)[HALVES], int k,
+                         uint32_t staged, int32_t row, bool checkpoint)
+{
+    constexpr int C = LW_PATH_COLUMNS, WORDS = C * 4 * PIECES * HALVES / 32, SIDE = LW_PATH_SIDE;
+    uint32_t left[SIDE], v[SIDE];
+#pragma unroll
+    for (int r = 0; r < SIDE; r++) {
+        left[r] = lw_from_below(LW_ALL_LANES, l.last_h[r], 1, LW_WARP);
+#pragma unroll
+        for (int p = 0; p < PIECES; p++)
+            l.last_f[r][p] = lw_from_below(LW_ALL_LANES, l.last_f[r][p], 1, LW_WARP);
+        lw_shared_take<PIECES>(staged + (uint32_t)((k + r) * sizeof(uint4)), l.leads, left[r], l.last_f[r]);
+    }
+    if (PLAIN || row >= 0) {
+        if (!DIRECTIONS && checkpoint && (row & (a.tile - 1)) == 0 && (PLAIN || (row > 0 && row < l.rows)))
+            keep_above<WORD, PIECES, HALVES>(a, by, l, row);
+#pragma unroll
+        for (int r = 0; r < SIDE; r++) {
+            uint32_t out[WORDS], scores[HALVES];
+#pragma unroll
+            for (int half = 0; half < HALVES; half++)
+                scores[half] = letter_address(l.lookup[half], four[half], k + r);
+            path_row<WORD, PIECES, DIRECTIONS, HALVES, WORDS>(by, scores, r > 0 ? left[r > 0 ? r - 1 : 0] : l.diagonal,
+                                                              l.s, l.last_f[r], out);
+            l.last_h[r] = l.s.h[C - 1];
+            if (DIRECTIONS) { /* rows behind the last one go into the slack of a strip */
+                uint32_t *directions = l.directions + (k + r) * WORDS;
+                if (WORDS == 2)
+                    *(uint2 *)directions = make_uint2(out[0], out[WORDS - 1]);
+                else
+#pragma unroll
+                    for (int w = 0; w + 3 < WORDS; w += 4)
+                        *(uint4 *)(directions + w) = make_uint4(out[w], out[w + 1], out[w + 2], out[w + 3]);
+            }
+            if (l.given && (PLAIN || row + r < l.rows)) {
+                l.given[row + r] = make_uint2(l.s.h[C - 1], l.last_f[r][0]);
+                if (PIECES == 2)
+                    l.given2[row + r] = l.last_f[r][PIECES - 1];
+            }
+            v[r] = PLAIN != 1 && a.ends_at == LW_END_ANYWHERE ? greatest<WORD, PIECES>(l.s) : l.s.h[C - 1];
+            if (!PLAIN && max_of3<WORD>(v[r], v[r], l.best) != l.best)
+                note_end<WORD, PIECES, DIRECTIONS, HALVES>(a, l, v[r], row + r);
+        }
+        if (PLAIN && l.watches) {
+            uint32_t most = l.best;
+#pragma unroll
+            for (int r = 0; r < SIDE; r++)
+                most = max_of3<WORD>(most, most, v[r]);
+            if (most != l.best)
+#pragma unroll
+                for (int r = 0; r < SIDE; r++)
+                    note_end<WORD, PIECES, DIRECTIONS, HALVES>(a, l, v[r], row + r);
+        }
+    }
+    l.diagonal = left[SIDE - 1];
+}
+
 template <int WORD, int PIECES, int DIRECTIONS>
 __global__ void __launch_bounds__(128, PIECES == 2 ? 3 : 4) path_fill(const lw_fill_args a)
 {
-    constexpr int C = LW_PATH_COLUMNS, HALVES = WORD == LW_WORD_S16 ? 2 : 1;
-    constexpr int WORDS = C * 4 * PIECES * HALVES / 32, BLOCK = 64;
+    constexpr int C = LW_PATH_COLUMNS, HALVES = WORD == LW_WORD_S16 ? 2 : 1, SIDE = LW_PATH_SIDE;
+    constexpr int WORDS = C * 4 * PIECES * HALVES / 32, BLOCK = LW_PATH_HANDED;
     const int lane = lw_lane(), warp = (int)threadIdx.x / LW_WARP;
-    const int profile_size = WORD == LW_WORD_S16 ? 2 : C / 4; /* 16 bytes of one letter and lane */
-    uint4 *profile = lw_path_shared + (warp * a.n_letters * profile_size) * LW_WARP + lane;
-    const uint32_t lookup = lw_shared_address(profile);
-    const uint32_t letter_bytes = (WORD == LW_WORD_S16 ? 1 : C / 4) * LW_WARP * (uint32_t)sizeof(uint4);
-    const uint32_t half_bytes = (uint32_t)a.n_letters * letter_bytes;
+    const int32_t warp_quads = HALVES * a.n_letters * letter_quads<WORD>() * 4;
+    uint4 *staged = lw_path_shared + warp * (warp_quads + BLOCK);
+    uint4 *profile = staged + BLOCK + (lane >> 3) * a.n_letters * letter_quads<WORD>() + (lane & 7);
     const lw_path_arithmetic by = a.by;
 
     for (;;) {
@@ -202,60 +382,77 @@ __global__ void __launch_bounds__(128, PIECES == 2 ? 3 : 4) path_fill(const lw_f
         const lw_bundle bundle = a.bundles[a.strips[at].bundle];
         const int lanes = bundle.lanes, group = lane / lanes, in_group = lane - group * lanes;
         const int32_t total = bundle.strips * lanes * C, first_column = (strip * lanes + in_group) * C;
-        const bool last_strip = strip == bundle.strips - 1;
+        const bool last_strip = strip == bundle.strips - 1, corner = a.ends_at == LW_END_CORNER;
 
+        lane_state<WORD, PIECES, HALVES> l;
         lw_path_job job[HALVES];
-        int32_t first_end[HALVES], n_ends[HALVES];
-        lw_path_end end[HALVES];
+        feed letters[HALVES];
+        int32_t plain_rows = bundle.rows, least[HALVES];
         for (int half = 0; half < HALVES; half++) {
             const int32_t index = group * HALVES + half;
             const bool real = index < bundle.n;
             job[half] = a.jobs[bundle.first + (real ? index : 0)];
-            first_end[half] = a.ends_at == LW_END_CORNER ? job[half].tlen - 1 : 0;
-            n_ends[half] = real ? job[half].tlen - first_end[half] : 0;
-            if (a.ends_at != LW_END_ANYWHERE && !(last_strip && in_group == lanes - 1))
-                n_ends[half] = 0;
-            end[half].score = a.ends_at == LW_END_ANYWHERE ? lw_low2(by.zero) : INT32_MIN;
-            end[half].row = INT32_MAX;
-            end[half].column = first_column - (total - job[half].qlen);
+            const bool ends = real && (a.ends_at == LW_END_ANYWHERE || (last_strip && in_group == lanes - 1));
+            l.limit[half] = ends ? job[half].tlen : 0;
+            l.end_row[half] = INT32_MAX;
+            least[half] = !ends                            ? (WORD == LW_WORD_S32 ? INT32_MAX : INT16_MAX)
+                          : a.ends_at == LW_END_ANYWHERE ? lw_low2(by.zero)
+                                                         : (WORD == LW_WORD_S32 ? INT32_MIN : INT16_MIN);
+            letters[half] =
+                feed_of(a.targets, job[half].target - SIDE * in_group, job[half].tlen + SIDE * in_group);
+            l.lookup[half] =
+                lw_shared_address(profile) + half * (uint32_t)(a.n_letters * LW_WARP * sizeof(uint4));
+            if (corner && ends && job[half].tlen - 1 < plain_rows)
+                plain_rows = job[half].tlen - 1;
         }
+        l.best = WORD == LW_WORD_S32 ? (uint32_t)least[0] : lw_pack2(least[0], least[HALVES - 1]);
+        plain_rows = lw_reduce_min_xor(LW_ALL_LANES, plain_rows, LW_WARP);
         build_profile<WORD, HALVES>(a, profile, job, first_column, total);
 
-        states<WORD, PIECES> s;
-        uint32_t diagonal = by.edge_h;
+        l.diagonal = by.edge_h;
 #pragma unroll
         for (int c = -1; c < C; c++) {
             const int32_t i = first_column + c + 1 - total;
             uint32_t h = word_of<WORD>(by, lw_first_row<PIECES>(a, i + job[0].qlen),
                                        lw_first_row<PIECES>(a, i + job[HALVES - 1].qlen));
             if (c < 0) {
-                diagonal = first_column > 0 ? h : diagonal;
+                l.diagonal = first_column > 0 ? h : l.diagonal;
                 continue;
             }
-            s.h[c < 0 ? 0 : c] = h;
+            l.s.h[c < 0 ? 0 : c] = h;
 #pragma unroll
             for (int p = 0; p < PIECES; p++)
-                s.e[p][c < 0 ? 0 : c] = h + by.open[p];
+                l.s.e[p][c < 0 ? 0 : c] = h + by.open[p];
         }
 #pragma unroll
-        for (int p = 0; p < PIECES; p++)
-            s.f[p] = by.edge_f[p];
+        for (int r = 0; r < SIDE; r++) {
+            l.last_h[r] = l.s.h[C - 1];
+#pragma unroll
+            for (int p = 0; p < PIECES; p++)
+                l.last_f[r][p] = by.edge_f[p];
+        }
 
-        const int32_t steps = bundle.rows + lanes - 1, slots = lw_path_slots(bundle.rows, lanes);
-        uint32_t *directions = NULL;
+        /* the lane's row at a time, which goes by the rows of a group's first lane */
+        const int32_t behind = SIDE * in_group, lag = SIDE * (lanes - 1);
+        const int32_t times = bundle.rows + lag, slots = lw_path_slots(bundle.rows, lanes);
         const uint2 *taken = NULL;
         const uint32_t *taken2 = NULL;
-        uint2 *given = NULL, *above = NULL;
-        uint32_t *given2 = NULL, *above2 = NULL;
+        l.rows = bundle.rows;
+        l.total = total;
+        l.at = at;
+        l.leads = in_group == 0;
+        l.watches = a.ends_at == LW_END_ANYWHERE || (a.ends_at == LW_END_LAST_COLUMN && last_strip);
+        l.given = l.above = NULL;
+        l.given2 = l.above2 = l.directions = NULL;
         if (DIRECTIONS) {
-            directions = a.scratch + bundle.scratch + ((int64_t)strip * slots * LW_WARP + lane * 4) * WORDS;
+            l.directions = a.scratch + bundle.scratch + ((int64_t)strip * slots * LW_WARP + lane * 4) * WORDS;
             uint2 *border = (uint2 *)(a.border + bundle.border);
             uint32_t *border2 = (uint32_t *)(border + (int64_t)(bundle.strips - 1) * bundle.rows);
             taken = border + (int64_t)(strip - 1) * bundle.rows;
             taken2 = border2 + (int64_t)(strip - 1) * bundle.rows;
             if (lane == LW_WARP - 1 && !last_strip) {
-                given = border + (int64_t)strip * bundle.rows;
-                given2 = border2 + (int64_t)strip * bundle.rows;
+                l.given = border + (int64_t)strip * bundle.rows;
+                l.given2 = border2 + (int64_t)strip * bundle.rows;
             }
         } else {
             const lw_checkpoints keep = lw_checkpoints_of(a, bundle);
@@ -263,142 +460,88 @@ __global__ void __launch_bounds__(128, PIECES == 2 ? 3 : 4) path_fill(const lw_f
             taken = keep.behind + ((int64_t)strip * (LW_PATH_STRIP / a.tile) - 1) * bundle.rows;
             taken2 = keep.behind2 + ((int64_t)strip * (LW_PATH_STRIP / a.tile) - 1) * bundle.rows;
             if ((first_column + C) % a.tile == 0) {
-                given = keep.behind + (int64_t)(tile - 1) * bundle.rows;
-                given2 = keep.behind2 + (int64_t)(tile - 1) * bundle.rows;
+                l.given = keep.behind + (int64_t)(tile - 1) * bundle.rows;
+                l.given2 = keep.behind2 + (int64_t)(tile - 1) * bundle.rows;
             }
-            above = keep.above + first_column;
-            above2 = keep.above2 + first_column;
+            l.above = keep.above + first_column;
+            l.above2 = keep.above2 + first_column;
         }
+        /* with directions the values of the row that holds the best end are needed before the next row */
+        const int32_t plain_from = DIRECTIONS && a.ends_at == LW_END_ANYWHERE ? INT32_MAX : lag;
+        if (strip == 0)
+            for (int32_t k = lane; k < BLOCK; k += LW_WARP)
+                staged[k] = make_uint4(by.edge_h, by.edge_f[0], by.edge_f[PIECES - 1], 0);
+        lw_warp_sync(LW_ALL_LANES);
 
-        /* the lane's letters: bit 0 of `letters` is that of step 0 after `shift` bits; behind a window's end
-         * any letter will do, but there must be one */
-        const int bits = a.targets.bits;
-        const uint32_t letter_mask = (1u << bits) - 1;
-        const uint32_t *letters[HALVES];
-        int32_t shift[HALVES], most[HALVES];
-        for (int half = 0; half < HALVES; half++) {
-            const int64_t bit = (job[half].target - in_group) * bits;
-            letters[half] = a.targets.words + (bit >> 5);
-            shift[half] = (int32_t)(bit & 31);
-            most[half] = job[half].tlen + in_group;
-        }
-        uint2 next = make_uint2(by.edge_h, by.edge_f[0]);
-        uint32_t next2 = by.edge_f[PIECES - 1];
-        for (int32_t block = 0; block < steps; block += BLOCK) {
+        for (int32_t block = 0; block < times; block += BLOCK) {
             if (strip > 0) {
-                if (lane == 0) {
-                    lw_await(a.progress + at - 1,
-                             block + BLOCK + 1 < bundle.rows ? block + BLOCK + 1 : bundle.rows);
-                    if (block == 0) {
-                        next = lw_taken2(taken);
-                        next2 = PIECES == 2 ? lw_taken(taken2) : 0;
-                    }
+                if (lane == 0)
+                    lw_await(a.progress + at - 1, block + BLOCK < bundle.rows ? block + BLOCK : bundle.rows);
+                lw_warp_sync(LW_ALL_LANES);
+                for (int32_t k = lane; k < BLOCK && block + k < bundle.rows; k += LW_WARP) {
+                    const uint2 w = lw_taken2(taken + block + k);
+                    staged[k] = make_uint4(w.x, w.y, PIECES == 2 ? lw_taken(taken2 + block + k) : 0, 0);
                 }
                 lw_warp_sync(LW_ALL_LANES);
             }
-            const int32_t to = block + BLOCK < steps ? block + BLOCK : steps;
+            const int32_t to = block + BLOCK < times ? block + BLOCK : times;
+            uint32_t from_left = lw_shared_address(staged);
 #pragma unroll 1
-            for (int32_t four = block; four < to; four += 4) {
-                uint32_t coming[HALVES];
+            for (int32_t eight = block; eight < to; eight += 8) {
+                uint32_t four[HALVES], then[HALVES];
 #pragma unroll
                 for (int half = 0; half < HALVES; half++) {
-                    const int32_t bit = (four < most[half] ? four : most[half]) * bits + shift[half];
-                    const uint32_t *word = letters[half] + (bit >> 5);
-                    coming[half] = lw_four_bytes(word[0], word[1], (uint32_t)(bit & 31));
+                    const uint2 w = feed_eight(letters[half], a.targets.bits, eight >> 3);
+                    four[half] = WORD == LW_WORD_S16 ? w.x : w.x << 2;
+                    then[half] = WORD == LW_WORD_S16 ? w.y : w.y << 2;
                 }
-                int32_t row = four - in_group;
 #pragma unroll 1
-                for (const int32_t end_row = row + 4; row < end_row; row++) {
-                    uint32_t scores[HALVES], left = lw_from_below(LW_ALL_LANES, s.h[C - 1], 1, LW_WARP);
+                for (int32_t time = eight; time < eight + 8 && time < to; time += 4) {
+                    const int32_t row = time - behind;
+                    const bool checkpoint = (time & (a.tile - 1)) < SIDE * LW_WARP;
+                    const bool plain = time >= plain_from && time + 3 < plain_rows;
+                    if (!DIRECTIONS && plain && a.ends_at == LW_END_ANYWHERE) {
+#pragma unroll 1
+                        for (int k = 0; k < 4; k += SIDE)
+                            next_rows<WORD, PIECES, DIRECTIONS, HALVES, 2>(a, by, l, four, k, from_left, row + k,
+                                                                           checkpoint);
+                    } else if (plain) {
 #pragma unroll
-                    for (int p = 0; p < PIECES; p++)
-                        s.f[p] = lw_from_below(LW_ALL_LANES, s.f[p], 1, LW_WARP);
-                    if (in_group == 0) {
-                        left = next.x;
-                        s.f[0] = next.y;
-                        if (PIECES == 2)
-                            s.f[PIECES - 1] = next2;
-                        if (strip > 0 && row + 1 < bundle.rows) {
-                            next = lw_taken2(taken + row + 1);
-                            if (PIECES == 2)
-                                next2 = lw_taken(taken2 + row + 1);
-                        }
+                        for (int k = 0; k < 4; k += SIDE)
+                            next_rows<WORD, PIECES, DIRECTIONS, HALVES, 1>(a, by, l, four, k, from_left, row + k,
+                                                                           checkpoint);
+                    } else {
+#pragma unroll 1
+                        for (int k = 0; k < 4 && time + k < to; k += SIDE)
+                            next_rows<WORD, PIECES, DIRECTIONS, HALVES, 0>(a, by, l, four, k, from_left, row + k,
+                                                                           checkpoint);
                     }
+                    from_left += 4 * (uint32_t)sizeof(uint4);
+                    if (DIRECTIONS) /* four rows of a lane lie together */
+                        l.directions += LW_WARP * 4 * WORDS;
 #pragma unroll
-                    for (int half = 0; half < HALVES; half++) {
-                        scores[half] =
-                            lookup + half * half_bytes + (coming[half] & letter_mask) * letter_bytes;
-                        coming[half] >>= bits;
-                    }
-                    if (row >= 0) {
-                        if (!DIRECTIONS && (row & (a.tile - 1)) == 0 && row > 0 && row < bundle.rows) {
-                            const int64_t from = (int64_t)(row / a.tile - 1) * total;
-#pragma unroll
-                            for (int c = 0; c < C; c += 2)
-                                *(uint4 *)(above + from + c) =
-                                    make_uint4(s.h[c], s.e[0][c], s.h[c + 1], s.e[0][c + 1]);
-                            if (PIECES == 2)
-#pragma unroll
-                                for (int c = 0; c < C; c += 4)
-                                    *(uint4 *)(above2 + from + c) =
-                                        make_uint4(s.e[PIECES - 1][c], s.e[PIECES - 1][c + 1],
-                                                   s.e[PIECES - 1][c + 2], s.e[PIECES - 1][c + 3]);
-                        }
-                        uint32_t out[WORDS];
-                        path_row<WORD, PIECES, DIRECTIONS, HALVES, WORDS>(by, scores, diagonal, s, out);
-                        if (DIRECTIONS) { /* rows behind the last one go into the slack of a strip */
-                            if (WORDS == 2)
-                                *(uint2 *)directions = make_uint2(out[0], out[WORDS - 1]);
-                            else
-#pragma unroll
-                                for (int w = 0; w + 3 < WORDS; w += 4)
-                                    *(uint4 *)(directions + w) =
-                                        make_uint4(out[w], out[w + 1], out[w + 2], out[w + 3]);
-                        }
-                        if (given && row < bundle.rows) {
-                            given[row] = make_uint2(s.h[C - 1], s.f[0]);
-                            if (PIECES == 2)
-                                given2[row] = s.f[PIECES - 1];
-                        }
-                        const uint32_t v =
-                            a.ends_at == LW_END_ANYWHERE ? greatest<WORD, PIECES>(s) : s.h[C - 1];
-#pragma unroll
-                        for (int half = 0; half < HALVES; half++) {
-                            const int32_t value = WORD == LW_WORD_S32 ? (int32_t)v
-                                                  : half              ? lw_high2(v)
-                                                                      : lw_low2(v);
-                            if (value > end[half].score &&
-                                (uint32_t)(row - first_end[half]) < (uint32_t)n_ends[half]) {
-                                end[half].score = value, end[half].row = row;
-                                if (DIRECTIONS && a.ends_at == LW_END_ANYWHERE) {
-                                    /* which of these columns it was is looked up in the end */
-                                    uint4 *keep = (uint4 *)a.best_rows +
-                                                  (((int64_t)at * HALVES + half) * LW_WARP + lane) * (C / 4);
-#pragma unroll
-                                    for (int c = 0; c < C; c += 4)
-                                        keep[c / 4] = make_uint4(s.h[c], s.h[c + 1], s.h[c + 2], s.h[c + 3]);
-                                }
-                            }
-                        }
-                    }
-                    if (DIRECTIONS) /* four steps of a lane lie together */
-                        directions += WORDS;
-                    diagonal = left;
+                    for (int half = 0; half < HALVES; half++)
+                        four[half] = then[half];
                 }
-                if (DIRECTIONS)
-                    directions += (LW_WARP - 1) * 4 * WORDS;
             }
-            if (lane == LW_WARP - 1 && !last_strip && to >= LW_WARP)
-                lw_publish(a.progress + at, to - (LW_WARP - 1));
+            lw_warp_sync(LW_ALL_LANES); /* the border has been read */
+            if (lane == LW_WARP - 1 && !last_strip && to > SIDE * (LW_WARP - 1))
+                lw_publish(a.progress + at, to - SIDE * (LW_WARP - 1));
         }
         for (int half = 0; half < HALVES; half++) {
             const int32_t index = group * HALVES + half;
-            lw_path_end best = best_of_group(end[half], in_group, lanes);
+            lw_path_end end;
+            end.score = WORD == LW_WORD_S32 ? (int32_t)l.best : half ? lw_high2(l.best) : lw_low2(l.best);
+            end.row = l.end_row[half];
+            end.column = first_column - (total - job[half].qlen);
+            if (end.row == INT32_MAX)
+                end.score = INT32_MIN;
+            end = best_of_group(end, in_group, lanes);
             if (in_group == 0 && index < bundle.n) {
-                if (best.row != INT32_MAX)
-                    best.score =
-                        (best.score - (WORD == LW_WORD_S16 ? lw_low2(by.zero) : (int32_t)by.zero)) / by.scale;
-                a.ends[(int64_t)at * LW_PATH_ENDS + index] = best;
+                if (end.row != INT32_MAX)
+                    end.score =
+                        (end.score - (WORD == LW_WORD_S16 ? lw_low2(by.zero) : (int32_t)by.zero)) / by.scale;
+                a.ends[(int64_t)at * LW_PATH_ENDS + index] = end;
             }
         }
         lw_warp_sync(LW_ALL_LANES); /* the profile is free */
@@ -413,5 +556,6 @@ const lw_fill_kernel lw_fill_kernels[2][2][2] = {
 
 int64_t lw_fill_shared_bytes(int halves, int n_letters)
 {
-    return (int64_t)n_letters * (halves == 2 ? 2 : LW_PATH_COLUMNS / 4) * LW_WARP * (int64_t)sizeof(uint4);
+    return ((int64_t)n_letters * (halves == 2 ? 2 : LW_PATH_COLUMNS / 4) * LW_WARP + LW_PATH_HANDED) *
+           (int64_t)sizeof(uint4);
 }

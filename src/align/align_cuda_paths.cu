@@ -214,7 +214,7 @@ static bool arithmetic_of(const lw_paths *p, int halves, bool directions, int64_
             return false;
         if (mode == LW_GLOBAL && first_gap * scale > 128)
             return false;
-        zero = (below - worst) * scale;
+        zero = (below - worst + (directions ? 0 : opened)) * scale;
         if (zero + (high + (s->max_score > 0 ? s->max_score : 0) + 2) * scale > 32767 ||
             below * scale > 32767)
             return false;
@@ -692,6 +692,8 @@ static lw_status launch(lw_paths *p, stage *s, lw_error *err)
     a.fill.gap_open[0] = scoring->gap_open, a.fill.gap_extend[0] = scoring->gap_extend;
     a.fill.gap_open[1] = scoring->gap_open2, a.fill.gap_extend[1] = scoring->gap_extend2;
     a.fill.tile = s->tile;
+    while (1 << a.fill.tile_bits < s->tile)
+        a.fill.tile_bits++;
     if (!arithmetic_of(p, s->halves, s->tile == 0, s->columns, s->rows, &a.fill.by))
         return lw_fail(err, LW_E_INTERNAL, "scores of %d letters against %d do not fit their words",
                        s->columns, s->rows);

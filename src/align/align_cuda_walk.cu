@@ -99,7 +99,7 @@ LW_DEVICE void cursor_left(cursor &at)
 template <int PIECES> LW_DEVICE uint32_t direction(const cursor &at, int halves, int32_t j)
 {
     const int bits = 4 * PIECES, per_word = 32 / halves / bits, words = LW_PATH_COLUMNS / per_word;
-    const int64_t step = j - 1 + at.in_group;
+    const int64_t step = j - 1 + LW_PATH_SIDE * at.in_group;
     const uint32_t word =
         at.words[(((step >> 2) * LW_WARP + at.lane + at.in_group) * 4 + (step & 3)) * words +
                  at.column / per_word];

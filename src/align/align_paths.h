@@ -14,7 +14,9 @@
 
 enum {
     LW_PATH_COLUMNS = 16, /* of a lane */
-    LW_PATH_STRIP = 32 * LW_PATH_COLUMNS
+    LW_PATH_STRIP = 32 * LW_PATH_COLUMNS,
+    LW_PATH_SIDE = 2,   /* rows that a lane takes side by side */
+    LW_PATH_HANDED = 64 /* rows that a strip hands over at a time */
 };
 
 /* Where an alignment may end. */
@@ -82,7 +84,7 @@ typedef struct lw_fill_args {
     const lw_score_table *table;
     int32_t n_letters, mode, ends_at;
     int32_t gap_open[2], gap_extend[2]; /* penalties */
-    int32_t tile;                       /* checkpoints: rows and columns between two; 0: directions */
+    int32_t tile, tile_bits; /* checkpoints: rows and columns between two, a power of two; 0: directions */
     lw_path_arithmetic by;
 } lw_fill_args;
 
@@ -115,10 +117,10 @@ extern const lw_fill_kernel lw_fill_kernels[2][2][2];
 extern const lw_walk_kernel lw_walk_kernels[2];  /* [pieces - 1], over directions */
 extern const lw_walk_kernel lw_tiles_kernels[2]; /* [pieces - 1], over checkpoints */
 
-/* Steps of a strip that have room for directions: the kernels go by fours. */
+/* Rows of a strip that have room for directions, by the time of its first lane: the kernels go by fours. */
 LW_HD int32_t lw_path_slots(int32_t rows, int32_t lanes)
 {
-    return (rows + lanes - 1 + 3) / 4 * 4;
+    return (rows + LW_PATH_SIDE * (lanes - 1) + 3) / 4 * 4;
 }
 
 /* Words of directions of one row of a warp and lane, and bits of one cell. */

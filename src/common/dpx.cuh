@@ -97,6 +97,17 @@ LW_HD uint32_t lw_signed_bytes2(uint32_t low, uint32_t high, int k)
 #endif
 }
 
+/* Two bytes of each of two words in turn: the lower ones, or the upper ones. */
+LW_HD uint32_t lw_bytes_in_turn(uint32_t a, uint32_t b, int upper)
+{
+#if LW_ON_DEVICE
+    return __byte_perm(a, b, upper ? 0x7362 : 0x5140);
+#else
+    a >>= 16 * upper, b >>= 16 * upper;
+    return (a & 255) | (b & 255) << 8 | (a & 0xff00) << 8 | (b & 0xff00) << 16;
+#endif
+}
+
 /* --- s32
  * ---------------------------------------------------------------------------------------------------- */
 

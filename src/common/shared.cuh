@@ -32,6 +32,20 @@ LW_DEVICE void lw_shared_store4(uint32_t address, uint4 v)
                  : "memory");
 }
 
+/* 8 bytes, or 12 of 16, in place of the values there are, where `take`: no branch, and no value in between. */
+template <int N> LW_DEVICE void lw_shared_take(uint32_t address, bool take, uint32_t &first, uint32_t (&rest)[N])
+{
+    static_assert(N == 1 || N == 2, "two or three words");
+    if (N == 1)
+        asm volatile("{.reg .pred p; setp.ne.u32 p, %3, 0; @p ld.shared.v2.u32 {%0, %1}, [%2];}"
+                     : "+r"(first), "+r"(rest[0])
+                     : "r"(address), "r"((uint32_t)take));
+    else
+        asm volatile("{.reg .pred p; .reg .u32 w; setp.ne.u32 p, %4, 0; @p ld.shared.v4.u32 {%0, %1, %2, w}, [%3];}"
+                     : "+r"(first), "+r"(rest[0]), "+r"(rest[N - 1])
+                     : "r"(address), "r"((uint32_t)take));
+}
+
 /* 16 bytes from global to shared memory, behind the thread's back where the chip can (8.0 and later). Copies
  * are counted in groups: lw_copy_close() ends one, lw_copy_wait<N>() waits until at most the last N
  * groups of this thread are under way. */

@@ -162,6 +162,16 @@ static inline int32_t lw_reduce_max_xor(uint32_t mask, int32_t value, int width)
     return most;
 }
 
+static inline int32_t lw_reduce_min_xor(uint32_t mask, int32_t value, int width)
+{
+    (void)mask;
+    const uint32_t *lanes = host_meet((uint32_t)value);
+    int32_t least = (int32_t)lanes[0];
+    for (int i = 1; i < width; i++)
+        least = (int32_t)lanes[i] < least ? (int32_t)lanes[i] : least;
+    return least;
+}
+
 static inline int atomicAdd(int32_t *at, int32_t value)
 {
     int before = *at;
@@ -185,6 +195,15 @@ static inline uint32_t lw_shared_address(const void *shared)
 static inline uint4 lw_shared_load4(uint32_t address)
 {
     return *(const uint4 *)((const char *)host_shared + address);
+}
+
+template <int N>
+static inline void lw_shared_take(uint32_t address, bool take, uint32_t &first, uint32_t (&rest)[N])
+{
+    const uint32_t *from = (const uint32_t *)((const char *)host_shared + address);
+    first = take ? from[0] : first;
+    for (int i = 0; i < N; i++)
+        rest[i] = take ? from[1 + i] : rest[i];
 }
 
 /* One warp after the other: whoever waits would wait for ever. */
