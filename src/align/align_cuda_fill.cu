@@ -35,7 +35,8 @@ template <int WORD> LW_DEVICE uint32_t word_of(const lw_path_arithmetic &by, int
     return (uint32_t)((int32_t)by.zero + low * by.scale);
 }
 
-/* The profile of a warp: scores of a letter of the target for the lane's columns, bytes with two scores a word
+/* The profile of a warp: scores of a letter of the target for the lane's columns, bytes with two scores a
+ * word
  * ([query of the word][eight lanes][letter][lane] 16 bytes), else words ([eight lanes][letter][four
  * columns][lane] 16 bytes). Eight lanes lie side by side, so that they never meet in a bank, and a letter's
  * place is its code times a weight that fits into a byte: letter_address(). */
@@ -67,7 +68,8 @@ LW_DEVICE void build_profile(const lw_fill_args &a, uint4 *profile, const lw_pat
                         (uint32_t)(s[0] & 255) | (uint32_t)(s[1] & 255) << 8 | (uint32_t)(s[2] & 255) << 16 |
                         (uint32_t)(s[3] & 255) << 24;
                 else
-                    at[chunk * 8] = make_uint4((uint32_t)s[0], (uint32_t)s[1], (uint32_t)s[2], (uint32_t)s[3]);
+                    at[chunk * 8] =
+                        make_uint4((uint32_t)s[0], (uint32_t)s[1], (uint32_t)s[2], (uint32_t)s[3]);
             }
         }
     lw_warp_sync(LW_ALL_LANES);
@@ -262,7 +264,9 @@ LW_DEVICE void note_end(const lw_fill_args &a, lane_state<WORD, PIECES, HALVES> 
 #pragma unroll
     for (int half = 0; half < HALVES; half++) {
         const int32_t value = WORD == LW_WORD_S32 ? (int32_t)v : half ? lw_high2(v) : lw_low2(v);
-        const int32_t most = WORD == LW_WORD_S32 ? (int32_t)l.best : half ? lw_high2(l.best) : lw_low2(l.best);
+        const int32_t most = WORD == LW_WORD_S32 ? (int32_t)l.best
+                             : half              ? lw_high2(l.best)
+                                                 : lw_low2(l.best);
         if (value > most && row < l.limit[half] && (a.ends_at != LW_END_CORNER || row == l.limit[half] - 1)) {
             l.end_row[half] = row;
             l.best = WORD == LW_WORD_S32 ? v
@@ -325,8 +329,8 @@ LW_DEVICE void next_rows(const lw_fill_args &a, const lw_path_arithmetic &by,
 #pragma unroll
             for (int half = 0; half < HALVES; half++)
                 scores[half] = letter_address(l.lookup[half], four[half], k + r);
-            path_row<WORD, PIECES, DIRECTIONS, HALVES, WORDS>(by, scores, r > 0 ? left[r > 0 ? r - 1 : 0] : l.diagonal,
-                                                              l.s, l.last_f[r], out);
+            path_row<WORD, PIECES, DIRECTIONS, HALVES, WORDS>(
+                by, scores, r > 0 ? left[r > 0 ? r - 1 : 0] : l.diagonal, l.s, l.last_f[r], out);
             l.last_h[r] = l.s.h[C - 1];
             if (DIRECTIONS) { /* rows behind the last one go into the slack of a strip */
                 uint32_t *directions = l.directions + (k + r) * WORDS;
@@ -395,7 +399,7 @@ __global__ void __launch_bounds__(128, PIECES == 2 ? 3 : 4) path_fill(const lw_f
             const bool ends = real && (a.ends_at == LW_END_ANYWHERE || (last_strip && in_group == lanes - 1));
             l.limit[half] = ends ? job[half].tlen : 0;
             l.end_row[half] = INT32_MAX;
-            least[half] = !ends                            ? (WORD == LW_WORD_S32 ? INT32_MAX : INT16_MAX)
+            least[half] = !ends                          ? (WORD == LW_WORD_S32 ? INT32_MAX : INT16_MAX)
                           : a.ends_at == LW_END_ANYWHERE ? lw_low2(by.zero)
                                                          : (WORD == LW_WORD_S32 ? INT32_MIN : INT16_MIN);
             letters[half] =
@@ -503,18 +507,18 @@ __global__ void __launch_bounds__(128, PIECES == 2 ? 3 : 4) path_fill(const lw_f
                     if (!DIRECTIONS && plain && a.ends_at == LW_END_ANYWHERE) {
 #pragma unroll 1
                         for (int k = 0; k < 4; k += SIDE)
-                            next_rows<WORD, PIECES, DIRECTIONS, HALVES, 2>(a, by, l, four, k, from_left, row + k,
-                                                                           checkpoint);
+                            next_rows<WORD, PIECES, DIRECTIONS, HALVES, 2>(a, by, l, four, k, from_left,
+                                                                           row + k, checkpoint);
                     } else if (plain) {
 #pragma unroll
                         for (int k = 0; k < 4; k += SIDE)
-                            next_rows<WORD, PIECES, DIRECTIONS, HALVES, 1>(a, by, l, four, k, from_left, row + k,
-                                                                           checkpoint);
+                            next_rows<WORD, PIECES, DIRECTIONS, HALVES, 1>(a, by, l, four, k, from_left,
+                                                                           row + k, checkpoint);
                     } else {
 #pragma unroll 1
                         for (int k = 0; k < 4 && time + k < to; k += SIDE)
-                            next_rows<WORD, PIECES, DIRECTIONS, HALVES, 0>(a, by, l, four, k, from_left, row + k,
-                                                                           checkpoint);
+                            next_rows<WORD, PIECES, DIRECTIONS, HALVES, 0>(a, by, l, four, k, from_left,
+                                                                           row + k, checkpoint);
                     }
                     from_left += 4 * (uint32_t)sizeof(uint4);
                     if (DIRECTIONS) /* four rows of a lane lie together */

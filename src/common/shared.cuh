@@ -32,8 +32,10 @@ LW_DEVICE void lw_shared_store4(uint32_t address, uint4 v)
                  : "memory");
 }
 
-/* 8 bytes, or 12 of 16, in place of the values there are, where `take`: no branch, and no value in between. */
-template <int N> LW_DEVICE void lw_shared_take(uint32_t address, bool take, uint32_t &first, uint32_t (&rest)[N])
+/* 8 bytes, or 12 of 16, in place of the values there are, where `take`: no branch, and no value in between.
+ */
+template <int N>
+LW_DEVICE void lw_shared_take(uint32_t address, bool take, uint32_t &first, uint32_t (&rest)[N])
 {
     static_assert(N == 1 || N == 2, "two or three words");
     if (N == 1)
@@ -41,9 +43,10 @@ template <int N> LW_DEVICE void lw_shared_take(uint32_t address, bool take, uint
                      : "+r"(first), "+r"(rest[0])
                      : "r"(address), "r"((uint32_t)take));
     else
-        asm volatile("{.reg .pred p; .reg .u32 w; setp.ne.u32 p, %4, 0; @p ld.shared.v4.u32 {%0, %1, %2, w}, [%3];}"
-                     : "+r"(first), "+r"(rest[0]), "+r"(rest[N - 1])
-                     : "r"(address), "r"((uint32_t)take));
+        asm volatile(
+            "{.reg .pred p; .reg .u32 w; setp.ne.u32 p, %4, 0; @p ld.shared.v4.u32 {%0, %1, %2, w}, [%3];}"
+            : "+r"(first), "+r"(rest[0]), "+r"(rest[N - 1])
+            : "r"(address), "r"((uint32_t)take));
 }
 
 /* 16 bytes from global to shared memory, behind the thread's back where the chip can (8.0 and later). Copies
