@@ -1,11 +1,11 @@
 /* align_cuda_walk.cu - from directions or checkpoints to paths (align_paths.h).
  *
- * Over directions one thread walks a job's path back. Over checkpoints a block does: it computes the
- * directions of the tile that the path has reached, in shared memory, one thread walks through, and so on to
- * the next tile. */
+ * A warp walks a job's path back: its lanes look at the next cells of the diagonal, so that a run of letters
+ * without a gap takes one step. Over checkpoints a block first computes the directions of the tile that the
+ * path has reached, in shared memory, its first warp walks through, and so on to the next tile. */
 #include "align/path_cell.cuh"
 
-/* A path on its way from its end to its start. */
+/* A path on its way from its end to its start; the same in all lanes of the warp. */
 typedef struct walk {
     int32_t i, j;  /* letters of query and window not yet consumed */
     int32_t state; /* LW_PATH_M, or the gap that the path is in */
@@ -17,21 +17,21 @@ typedef struct walk {
 
 LW_DEVICE void close_run(walk &w)
 {
-    if (w.run != 0)
-        w.ops[w.n_ops++] = w.run;
+    if (w.run != 0 && lw_lane() == 0)
+        w.ops[w.n_ops] = w.run;
+    w.n_ops += w.run != 0;
     w.run = 0;
 }
 
-LW_DEVICE void consume(walk &w, uint32_t op)
+LW_DEVICE void consume(walk &w, uint32_t op, int32_t times)
 {
-    if (w.run != 0 && (w.run & 15) == op) {
-        w.run += 16;
-    } else {
+    if (w.run == 0 || (w.run & 15) != op) {
         close_run(w);
-        w.run = 16 | op;
+        w.run = op;
     }
-    w.i -= op != LW_PATH_D;
-    w.j -= op != LW_PATH_I;
+    w.run += (uint32_t)times << 4;
+    w.i -= op != LW_PATH_D ? times : 0;
+    w.j -= op != LW_PATH_I ? times : 0;
 }
 
 /* Along the border of the matrix to the start of the path: one gap, or nothing. */
@@ -39,8 +39,10 @@ LW_DEVICE void walk_border(const lw_fill_args &a, walk &w)
 {
     if (a.mode == LW_LOCAL)
         return;
-    while (w.i > 0 || (w.j > 0 && a.mode == LW_GLOBAL))
-        consume(w, w.i > 0 ? LW_PATH_I : LW_PATH_D);
+    if (w.i > 0)
+        consume(w, LW_PATH_I, w.i);
+    if (w.j > 0 && a.mode == LW_GLOBAL)
+        consume(w, LW_PATH_D, w.j);
 }
 
 /* What a source stands for. */
@@ -59,6 +61,13 @@ template <int PIECES> LW_DEVICE bool gap_extends(const walk &w, uint32_t d)
            (w.state == LW_PATH_I && (d & lw_insertion_extends<PIECES>(w.piece)));
 }
 
+/* How many of the next letters go along the diagonal: lane k knows the direction of the k-th cell on it. */
+template <int PIECES> LW_DEVICE int32_t diagonal_run(uint32_t d, bool there)
+{
+    const bool goes_on = there && (d & (PIECES == 2 ? 7 : 3)) == lw_from_diagonal<PIECES>();
+    return lw_trailing_ones(lw_ballot(LW_ALL_LANES, goes_on));
+}
+
 /* The value of one half of a word, times its scale. */
 LW_DEVICE int32_t kept(const lw_walk_args &a, uint32_t word, int half)
 {
@@ -70,49 +79,48 @@ LW_DEVICE int32_t kept(const lw_walk_args &a, uint32_t word, int half)
 /* --- over directions --------------------------------------------------------------------------------------
  */
 
-/* Where the directions of cell (i, j) are: kept up step by step, as divisions take longer than loads. */
-typedef struct cursor {
+/* Where a job's directions are. */
+typedef struct place {
     const uint32_t *words;
     int64_t strip_words; /* of directions */
-    int32_t lanes, lane, in_group, column, half;
-} cursor;
+    int32_t pad;         /* columns in front of the query */
+    int32_t lane, half;  /* the first lane of its group */
+    bool strips;         /* several, of a warp each */
+} place;
 
-LW_DEVICE void cursor_to(cursor &at, const lw_bundle &b, int32_t i, int32_t qlen)
-{
-    const int32_t width = at.lanes * LW_PATH_COLUMNS, column = b.strips * width - qlen + i - 1;
-    at.words += column / width * at.strip_words;
-    at.in_group = column % width / LW_PATH_COLUMNS;
-    at.column = column % LW_PATH_COLUMNS;
-}
-
-LW_DEVICE void cursor_left(cursor &at)
-{
-    if (at.column-- > 0)
-        return;
-    at.column = LW_PATH_COLUMNS - 1;
-    if (at.in_group-- > 0)
-        return;
-    at.in_group = at.lanes - 1;
-    at.words -= at.strip_words;
-}
-
-template <int PIECES> LW_DEVICE uint32_t direction(const cursor &at, int halves, int32_t j)
+template <int PIECES>
+LW_DEVICE uint32_t direction(const place &at, int halves, int32_t i, int32_t j)
 {
     const int bits = 4 * PIECES, per_word = 32 / halves / bits, words = LW_PATH_COLUMNS / per_word;
-    const int64_t step = j - 1 + LW_PATH_SIDE * at.in_group;
+    const int32_t column = at.pad + i - 1, strip = at.strips ? column / LW_PATH_STRIP : 0;
+    const int32_t in_group = (column - strip * LW_PATH_STRIP) / LW_PATH_COLUMNS, c = column % LW_PATH_COLUMNS;
+    const int64_t step = j - 1 + LW_PATH_SIDE * in_group;
     const uint32_t word =
-        at.words[(((step >> 2) * LW_WARP + at.lane + at.in_group) * 4 + (step & 3)) * words +
-                 at.column / per_word];
-    return word >> ((per_word - 1 - at.column % per_word) * bits + at.half * 16) & ((1u << bits) - 1);
+        at.words[strip * at.strip_words +
+                 (((step >> 2) * LW_WARP + at.lane + in_group) * 4 + (step & 3)) * words + c / per_word];
+    return word >> ((per_word - 1 - c % per_word) * bits + at.half * 16) & ((1u << bits) - 1);
 }
 
 /* The whole path from (w.i, w.j). */
-template <int PIECES> LW_DEVICE void walk_directions(const lw_walk_args &a, cursor at, walk &w)
+template <int PIECES> LW_DEVICE void walk_directions(const lw_walk_args &a, const place &at, walk &w)
 {
     const bool local = a.fill.mode == LW_LOCAL;
+    const int32_t ahead = lw_lane();
     bool more = true;
     while (more && w.i > 0 && w.j > 0) {
-        const uint32_t d = direction<PIECES>(at, a.halves, w.j);
+        const bool there = w.i > ahead && w.j > ahead;
+        const uint32_t mine =
+            there && (ahead == 0 || w.state == LW_PATH_M)
+                ? direction<PIECES>(at, a.halves, w.i - ahead, w.j - ahead)
+                : 0;
+        if (w.state == LW_PATH_M) {
+            const int32_t run = diagonal_run<PIECES>(mine, there);
+            if (run > 0) {
+                consume(w, LW_PATH_M, run);
+                continue;
+            }
+        }
+        const uint32_t d = lw_from_lane(LW_ALL_LANES, mine, 0, LW_WARP);
         if (w.state == LW_PATH_M) {
             const uint32_t source = d & (PIECES == 2 ? 7 : 3);
             if (local && source == lw_from_start<PIECES>()) {
@@ -124,9 +132,7 @@ template <int PIECES> LW_DEVICE void walk_directions(const lw_walk_args &a, curs
         const int state = w.state;
         if (state != LW_PATH_M && !gap_extends<PIECES>(w, d))
             w.state = LW_PATH_M;
-        if (state != LW_PATH_D)
-            cursor_left(at);
-        consume(w, (uint32_t)state);
+        consume(w, (uint32_t)state, 1);
     }
     if (more)
         walk_border(a.fill, w);
@@ -159,12 +165,13 @@ LW_DEVICE lw_path_end job_end(const lw_walk_args &a, const lw_bundle &b, int32_t
 
 template <int PIECES> __global__ void __launch_bounds__(128) path_walk(const lw_walk_args a)
 {
-    const int32_t index = (int32_t)(blockIdx.x * blockDim.x + threadIdx.x);
+    const int32_t index = (int32_t)(blockIdx.x * (blockDim.x / LW_WARP) + threadIdx.x / LW_WARP);
     if (index >= a.n_jobs)
         return;
+    const int lane = lw_lane();
     const lw_path_job job = a.fill.jobs[index];
     const lw_bundle bundle = a.fill.bundles[a.bundle_of[index]];
-    const int32_t in_bundle = index - bundle.first, group = in_bundle / a.halves;
+    const int32_t in_bundle = index - bundle.first;
     const lw_path_end end = job_end<PIECES>(a, bundle, in_bundle, job);
     const bool none = end.row == INT32_MAX;
     lw_path_result result = {0, 0, 0, 0, none ? 0 : job.qlen, none ? 0 : end.row + 1, end.score};
@@ -173,40 +180,41 @@ template <int PIECES> __global__ void __launch_bounds__(128) path_walk(const lw_
     w.state = LW_PATH_M;
     w.piece = w.n_ops = 0;
     w.run = 0;
-    cursor start;
-    start.words = a.fill.scratch + bundle.scratch;
-    start.strip_words =
+    place at;
+    at.words = a.fill.scratch + bundle.scratch;
+    at.strip_words =
         (int64_t)lw_path_slots(bundle.rows, bundle.lanes) * LW_WARP * lw_direction_words(a.halves, PIECES);
-    start.lanes = bundle.lanes;
-    start.lane = group * bundle.lanes;
-    start.half = in_bundle % a.halves;
+    at.pad = bundle.strips * bundle.lanes * LW_PATH_COLUMNS - job.qlen;
+    at.lane = in_bundle / a.halves * bundle.lanes;
+    at.half = in_bundle % a.halves;
+    at.strips = bundle.strips > 1;
     w.i = job.qlen, w.j = result.tend;
     if (a.fill.ends_at == LW_END_ANYWHERE && !none) {
         /* the first of the lane's columns that has the score in this row */
-        const int32_t column = bundle.strips * bundle.lanes * LW_PATH_COLUMNS - job.qlen + end.column;
-        const int32_t lane = column / LW_PATH_COLUMNS, strip = bundle.first_strip + lane / bundle.lanes;
-        const uint32_t *h = a.fill.best_rows + (((int64_t)strip * a.halves + start.half) * LW_WARP +
-                                                start.lane + lane % bundle.lanes) *
+        const int32_t in_line = (at.pad + end.column) / LW_PATH_COLUMNS;
+        const int32_t strip = bundle.first_strip + in_line / bundle.lanes;
+        const uint32_t *h = a.fill.best_rows + (((int64_t)strip * a.halves + at.half) * LW_WARP + at.lane +
+                                                in_line % bundle.lanes) *
                                                    LW_PATH_COLUMNS;
         int32_t c = end.column < 0 ? -end.column : 0;
-        while (c < LW_PATH_COLUMNS && kept(a, h[c], start.half) != end.score * a.fill.by.scale)
+        while (c < LW_PATH_COLUMNS && kept(a, h[c], at.half) != end.score * a.fill.by.scale)
             c++;
         w.i = result.qend = end.column + c + 1;
     }
-    if (!none) {
-        cursor at = start;
-        if (w.i > 0)
-            cursor_to(at, bundle, w.i, job.qlen);
+    if (!none)
         walk_directions<PIECES>(a, at, w);
-    }
     result.n_ops = w.n_ops;
     if (!none) {
         result.qstart = w.i, result.tstart = w.j;
-        result.ops = (int64_t)atomicAdd(a.ops_used, (unsigned long long)w.n_ops);
-        for (int32_t k = 0; k < w.n_ops; k++)
-            a.ops[result.ops + k] = w.ops[w.n_ops - 1 - k];
+        if (lane == 0)
+            result.ops = (int64_t)atomicAdd(a.ops_used, (unsigned long long)w.n_ops);
+        lw_warp_sync(LW_ALL_LANES); /* the operations are there */
+        uint32_t *ops = a.ops + (int64_t)lw_from_first64(LW_ALL_LANES, (uint64_t)result.ops);
+        for (int32_t k = lane; k < w.n_ops; k += LW_WARP)
+            ops[k] = w.ops[w.n_ops - 1 - k];
     }
-    a.results[index] = result;
+    if (lane == 0)
+        a.results[index] = result;
 }
 
 /* --- over checkpoints -------------------------------------------------------------------------------------
@@ -232,8 +240,11 @@ template <int PIECES> __global__ void path_tiles(const lw_walk_args a)
     tile_state *shared = (tile_state *)lw_path_shared;
     uint2 *profile =
         (uint2 *)(lw_path_shared + (sizeof(tile_state) + 15) / 16) + x; /* [letter][thread] four s16 */
-    /* [row][thread] the directions of its columns, 16 or 32 bits */
-    uint16_t *directions = (uint16_t *)(profile - x + (int64_t)a.fill.n_letters * n_threads);
+    /* what comes from the left of each row: H, F, F2; the row's letter; [row][thread] the directions of its
+     * columns, 16 or 32 bits */
+    int32_t *border = (int32_t *)(profile - x + (int64_t)a.fill.n_letters * n_threads);
+    uint8_t *letters = (uint8_t *)(border + T * (1 + PIECES));
+    uint16_t *directions = (uint16_t *)(letters + T);
     const int32_t index = (int32_t)blockIdx.x;
     const lw_path_job job = a.fill.jobs[index];
     const lw_bundle bundle = a.fill.bundles[a.bundle_of[index]];
@@ -298,8 +309,22 @@ template <int PIECES> __global__ void path_tiles(const lw_walk_args a)
                 make_uint2(lw_pack2(s[code[0] * LW_MAX_LETTERS], s[code[1] * LW_MAX_LETTERS]),
                            lw_pack2(s[code[2] * LW_MAX_LETTERS], s[code[3] * LW_MAX_LETTERS]));
         }
-        const uint2 *behind = keep.behind + (int64_t)(tile_column - 1) * bundle.rows;
-        const uint32_t *behind2 = keep.behind2 + (int64_t)(tile_column - 1) * bundle.rows;
+        const int64_t behind = (int64_t)(tile_column - 1) * bundle.rows;
+        for (int32_t k = x; k <= entry_row - row0; k += n_threads) {
+            int32_t *from_left = border + k * (1 + PIECES);
+            letters[k] = (uint8_t)lw_letter_at(a.fill.targets, job.target + row0 + k);
+            if (tile_column > 0) {
+                const uint2 word = keep.behind[behind + row0 + k];
+                from_left[0] = kept(a, word.x, half);
+                from_left[1] = kept(a, word.y, half);
+                if (PIECES == 2)
+                    from_left[PIECES] = kept(a, keep.behind2[behind + row0 + k], half);
+            } else {
+                from_left[0] = lw_first_column<PIECES>(a.fill, row0 + k + 1);
+                for (int p = 0; p < PIECES; p++)
+                    from_left[1 + p] = from_left[0] + open[p];
+            }
+        }
         __syncthreads();
         for (int32_t step = 0; step < steps; step++) {
             const int32_t in_tile = step - x, row = row0 + in_tile;
@@ -312,18 +337,14 @@ template <int PIECES> __global__ void path_tiles(const lw_walk_args a)
                 left = given[0];
                 for (int p = 0; p < PIECES; p++)
                     f[p] = given[1 + p];
-            } else if (here && x == 0 && tile_column > 0) {
-                left = kept(a, behind[row].x, half);
-                f[0] = kept(a, behind[row].y, half);
-                if (PIECES == 2)
-                    f[PIECES - 1] = kept(a, behind2[row], half);
             } else if (here && x == 0) {
-                left = lw_first_column<PIECES>(a.fill, row + 1);
+                const int32_t *from_left = border + in_tile * (1 + PIECES);
+                left = from_left[0];
                 for (int p = 0; p < PIECES; p++)
-                    f[p] = left + open[p];
+                    f[p] = from_left[1 + p];
             }
             if (here) {
-                const uint2 s4 = profile[lw_letter_at(a.fill.targets, job.target + row) * n_threads];
+                const uint2 s4 = profile[letters[in_tile] * n_threads];
                 uint32_t codes = 0;
 #pragma unroll
                 for (int c = 0; c < C; c++) {
@@ -382,7 +403,7 @@ template <int PIECES> __global__ void path_tiles(const lw_walk_args a)
             }
         }
         __syncthreads();
-        if (x == 0) { /* the path's stretch through this tile */
+        if (warp == 0) { /* the path's stretch through this tile */
             walk w = shared->w;
             bool more = true;
             if (first_tile && anywhere) {
@@ -390,17 +411,30 @@ template <int PIECES> __global__ void path_tiles(const lw_walk_args a)
                 while (k < LW_PATH_COLUMNS && !shared->has_score[k])
                     k++;
                 w.i = end.column + k + 1;
-                if (k == LW_PATH_COLUMNS)
-                    shared->end.score = -1, more = false;
-                shared->end.column = w.i;
+                more = k < LW_PATH_COLUMNS;
+                if (lane == 0) {
+                    shared->end.score = more ? end.score : -1;
+                    shared->end.column = w.i;
+                }
             }
-            while (more && w.i > 0 && w.j > 0) {
-                const int32_t column = pad + w.i - 1 - tile_column * T, row = w.j - 1 - row0;
-                if (column < 0 || row < 0)
-                    break;
-                const int32_t at = row * n_threads + column / C;
-                const uint32_t codes = PIECES == 2 ? ((const uint32_t *)directions)[at] : directions[at];
-                const uint32_t d = codes >> (column % C * BITS) & ((1u << BITS) - 1);
+            const int32_t left_of = tile_column * T - pad; /* query letters in front of the tile */
+            while (more && w.i > 0 && w.j > 0 && w.i > left_of && w.j > row0) {
+                const int32_t column = w.i - 1 - left_of - lane, row = w.j - 1 - row0 - lane;
+                const bool there = column >= 0 && row >= 0 && w.i > lane;
+                uint32_t mine = 0;
+                if (there) {
+                    const int32_t at = row * n_threads + column / C;
+                    mine = PIECES == 2 ? ((const uint32_t *)directions)[at] : directions[at];
+                    mine = mine >> (column % C * BITS) & ((1u << BITS) - 1);
+                }
+                if (w.state == LW_PATH_M) {
+                    const int32_t run = diagonal_run<PIECES>(mine, there);
+                    if (run > 0) {
+                        consume(w, LW_PATH_M, run);
+                        continue;
+                    }
+                }
+                const uint32_t d = lw_from_lane(LW_ALL_LANES, mine, 0, LW_WARP);
                 if (!gap_extends<PIECES>(w, d)) {
                     const uint32_t source = d & (PIECES == 2 ? 7 : 3);
                     if (local && source == lw_from_start<PIECES>()) {
@@ -409,27 +443,35 @@ template <int PIECES> __global__ void path_tiles(const lw_walk_args a)
                     }
                     enter<PIECES>(w, source);
                 }
-                consume(w, (uint32_t)w.state);
+                consume(w, (uint32_t)w.state, 1);
             }
-            shared->w = w;
-            shared->more = more;
+            lw_warp_sync(LW_ALL_LANES); /* all have read it */
+            if (lane == 0) {
+                shared->w = w;
+                shared->more = more;
+            }
         }
         first_tile = false;
         __syncthreads();
     }
-    if (x == 0) {
+    if (warp == 0) {
         walk w = shared->w;
+        lw_warp_sync(LW_ALL_LANES);
         if (anywhere && end.row != INT32_MAX)
             qend = shared->end.column;
         if (shared->more || w.j == 0)
             walk_border(a.fill, w);
         close_run(w);
-        shared->w = w;
-        shared->first_op = (long long)atomicAdd(a.ops_used, (unsigned long long)w.n_ops);
-        lw_path_result result = {shared->first_op, w.n_ops, w.i, w.j, qend, end.row + 1, shared->end.score};
-        if (end.row == INT32_MAX)
-            result.qstart = result.tstart = result.tend = 0;
-        a.results[index] = result;
+        if (lane == 0) {
+            shared->w = w;
+            shared->first_op = (long long)atomicAdd(a.ops_used, (unsigned long long)w.n_ops);
+            lw_path_result result = {shared->first_op, w.n_ops,     w.i,
+                                     w.j,              qend,        end.row + 1,
+                                     shared->end.score};
+            if (end.row == INT32_MAX)
+                result.qstart = result.tstart = result.tend = 0;
+            a.results[index] = result;
+        }
     }
     __syncthreads();
     const walk w = shared->w;
@@ -444,5 +486,5 @@ int64_t lw_tiles_shared_bytes(int pieces, int32_t tile, int n_letters)
 {
     const int64_t threads = tile / TILE_COLUMNS;
     return (int64_t)(sizeof(tile_state) + 15) / 16 * 16 + threads * n_letters * (int64_t)sizeof(uint2) +
-           (int64_t)tile * threads * 2 * pieces;
+           (int64_t)tile * (4 * (1 + pieces) + 1) + (int64_t)tile * threads * 2 * pieces;
 }

@@ -85,6 +85,18 @@ LW_DEVICE uint32_t lw_from_lane(uint32_t mask, uint32_t value, int source, int w
     return __shfl_sync(mask, value, source, width);
 }
 
+/* The first lane's value, 64 bits. */
+LW_DEVICE uint64_t lw_from_first64(uint32_t mask, uint64_t value)
+{
+    return __shfl_sync(mask, (unsigned long long)value, 0, LW_WARP);
+}
+
+/* How many of the lowest bits are ones before the first that is not. */
+LW_DEVICE int lw_trailing_ones(uint32_t bits)
+{
+    return bits == LW_ALL_LANES ? 32 : __ffs((int)~bits) - 1;
+}
+
 /* Reductions over groups of `width` lanes. "down": the result is in the group's first lane; "xor": in every
  * lane. */
 LW_DEVICE int32_t lw_reduce_add_down(uint32_t mask, int32_t value, int width)

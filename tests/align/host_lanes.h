@@ -130,6 +130,24 @@ static inline int lw_any(uint32_t mask, int predicate)
     return 0;
 }
 
+static inline uint32_t lw_ballot(uint32_t mask, int predicate)
+{
+    (void)mask;
+    const uint32_t *lanes = host_meet(predicate != 0);
+    uint32_t bits = 0;
+    for (int i = 0; i < LW_WARP; i++)
+        bits |= lanes[i] << i;
+    return bits;
+}
+
+static inline int lw_trailing_ones(uint32_t bits)
+{
+    int n = 0;
+    while (n < LW_WARP && (bits >> n & 1))
+        n++;
+    return n;
+}
+
 static inline uint32_t lw_from_below(uint32_t mask, uint32_t value, int delta, int width)
 {
     (void)mask, (void)width;
@@ -150,6 +168,13 @@ static inline uint32_t lw_from_lane(uint32_t mask, uint32_t value, int source, i
 {
     (void)mask, (void)width;
     return host_meet(value)[source];
+}
+
+static inline uint64_t lw_from_first64(uint32_t mask, uint64_t value)
+{
+    (void)mask;
+    const uint32_t low = host_meet((uint32_t)value)[0];
+    return (uint64_t)host_meet((uint32_t)(value >> 32))[0] << 32 | low;
 }
 
 static inline int32_t lw_reduce_max_xor(uint32_t mask, int32_t value, int width)
