@@ -88,8 +88,7 @@ typedef struct place {
     bool strips;         /* several, of a warp each */
 } place;
 
-template <int PIECES>
-LW_DEVICE uint32_t direction(const place &at, int halves, int32_t i, int32_t j)
+template <int PIECES> LW_DEVICE uint32_t direction(const place &at, int halves, int32_t i, int32_t j)
 {
     const int bits = 4 * PIECES, per_word = 32 / halves / bits, words = LW_PATH_COLUMNS / per_word;
     const int32_t column = at.pad + i - 1, strip = at.strips ? column / LW_PATH_STRIP : 0;
@@ -109,10 +108,9 @@ template <int PIECES> LW_DEVICE void walk_directions(const lw_walk_args &a, cons
     bool more = true;
     while (more && w.i > 0 && w.j > 0) {
         const bool there = w.i > ahead && w.j > ahead;
-        const uint32_t mine =
-            there && (ahead == 0 || w.state == LW_PATH_M)
-                ? direction<PIECES>(at, a.halves, w.i - ahead, w.j - ahead)
-                : 0;
+        const uint32_t mine = there && (ahead == 0 || w.state == LW_PATH_M)
+                                  ? direction<PIECES>(at, a.halves, w.i - ahead, w.j - ahead)
+                                  : 0;
         if (w.state == LW_PATH_M) {
             const int32_t run = diagonal_run<PIECES>(mine, there);
             if (run > 0) {
@@ -465,9 +463,8 @@ template <int PIECES> __global__ void path_tiles(const lw_walk_args a)
         if (lane == 0) {
             shared->w = w;
             shared->first_op = (long long)atomicAdd(a.ops_used, (unsigned long long)w.n_ops);
-            lw_path_result result = {shared->first_op, w.n_ops,     w.i,
-                                     w.j,              qend,        end.row + 1,
-                                     shared->end.score};
+            lw_path_result result = {shared->first_op, w.n_ops,          w.i, w.j, qend,
+                                     end.row + 1,      shared->end.score};
             if (end.row == INT32_MAX)
                 result.qstart = result.tstart = result.tend = 0;
             a.results[index] = result;

@@ -15,7 +15,7 @@
 enum {
     LW_PATH_COLUMNS = 16, /* of a lane */
     LW_PATH_STRIP = 32 * LW_PATH_COLUMNS,
-    LW_PATH_SIDE = 2,   /* rows that a lane takes side by side */
+    LW_PATH_SIDE = 2,    /* rows that a lane takes side by side */
     LW_PATH_WALKERS = 4, /* warps of a block that walks, a job each */
     LW_PATH_HANDED = 64  /* rows that a strip hands over at a time */
 };
