@@ -723,10 +723,11 @@ static lw_status launch(lw_paths *p, stage *s, lw_error *err)
                     lw_launch(lw_tiles_kernels[s->pieces - 1], dim3((unsigned)s->n), (unsigned)s->tile / 4,
                               (size_t)bytes, s->stream, a));
     } else {
+        a.job_threads = s->rows >= LW_PATH_WALK_ROWS ? LW_WARP : 1;
+        const int64_t threads = s->n * a.job_threads;
         LW_CUDA_TRY(err, "tracing",
-                    lw_launch(lw_walk_kernels[s->pieces - 1],
-                              dim3((unsigned)((s->n + LW_PATH_WALKERS - 1) / LW_PATH_WALKERS)),
-                              LW_PATH_WALKERS * LW_WARP, 0, s->stream, a));
+                    lw_launch(lw_walk_kernels[s->pieces - 1], dim3((unsigned)((threads + 127) / 128)), 128, 0,
+                              s->stream, a));
     }
     LW_CUDA_TRY(err, "copying paths",
                 cudaMemcpyAsync(s->p_output.at, s->output.at, (size_t)(ops + s->ops_copied * 4),

@@ -1,11 +1,12 @@
 /* align_cuda_walk.cu - from directions or checkpoints to paths (align_paths.h).
  *
  * A warp walks a job's path back: its lanes look at the next cells of the diagonal, so that a run of letters
- * without a gap takes one step. Over checkpoints a block first computes the directions of the tile that the
- * path has reached, in shared memory, its first warp walks through, and so on to the next tile. */
+ * without a gap takes one step; where jobs are short and many, one thread does. Over checkpoints a block
+ * first computes the directions of the tile that the path has reached, in shared memory, its first warp walks
+ * through, and so on to the next tile. */
 #include "align/path_cell.cuh"
 
-/* A path on its way from its end to its start; the same in all lanes of the warp. */
+/* A path on its way from its end to its start; the same in all lanes of a warp that walks it together. */
 typedef struct walk {
     int32_t i, j;  /* letters of query and window not yet consumed */
     int32_t state; /* LW_PATH_M, or the gap that the path is in */
@@ -13,11 +14,13 @@ typedef struct walk {
     int32_t n_ops;
     uint32_t run;  /* the operation being lengthened, as BAM has it; 0: none yet */
     uint32_t *ops; /* finished ones, last one of the path first */
+    int32_t ahead; /* the lane that looks so many cells ahead; 0 writes */
+    bool together; /* all lanes of the warp walk this path */
 } walk;
 
 LW_DEVICE void close_run(walk &w)
 {
-    if (w.run != 0 && lw_lane() == 0)
+    if (w.run != 0 && w.ahead == 0)
         w.ops[w.n_ops] = w.run;
     w.n_ops += w.run != 0;
     w.run = 0;
@@ -61,11 +64,18 @@ template <int PIECES> LW_DEVICE bool gap_extends(const walk &w, uint32_t d)
            (w.state == LW_PATH_I && (d & lw_insertion_extends<PIECES>(w.piece)));
 }
 
-/* How many of the next letters go along the diagonal: lane k knows the direction of the k-th cell on it. */
-template <int PIECES> LW_DEVICE int32_t diagonal_run(uint32_t d, bool there)
+/* How many of the next letters go along the diagonal: `d` is the direction of the cell that is as many cells
+ * ahead. */
+template <int PIECES> LW_DEVICE int32_t diagonal_run(const walk &w, uint32_t d, bool there)
 {
     const bool goes_on = there && (d & (PIECES == 2 ? 7 : 3)) == lw_from_diagonal<PIECES>();
-    return lw_trailing_ones(lw_ballot(LW_ALL_LANES, goes_on));
+    return w.together ? lw_trailing_ones(lw_ballot(LW_ALL_LANES, goes_on)) : goes_on;
+}
+
+/* The direction of the next cell. */
+LW_DEVICE uint32_t next_direction(const walk &w, uint32_t d)
+{
+    return w.together ? lw_from_lane(LW_ALL_LANES, d, 0, LW_WARP) : d;
 }
 
 /* The value of one half of a word, times its scale. */
@@ -104,21 +114,20 @@ template <int PIECES> LW_DEVICE uint32_t direction(const place &at, int halves, 
 template <int PIECES> LW_DEVICE void walk_directions(const lw_walk_args &a, const place &at, walk &w)
 {
     const bool local = a.fill.mode == LW_LOCAL;
-    const int32_t ahead = lw_lane();
     bool more = true;
     while (more && w.i > 0 && w.j > 0) {
-        const bool there = w.i > ahead && w.j > ahead;
-        const uint32_t mine = there && (ahead == 0 || w.state == LW_PATH_M)
-                                  ? direction<PIECES>(at, a.halves, w.i - ahead, w.j - ahead)
+        const bool there = w.i > w.ahead && w.j > w.ahead;
+        const uint32_t mine = there && (w.ahead == 0 || w.state == LW_PATH_M)
+                                  ? direction<PIECES>(at, a.halves, w.i - w.ahead, w.j - w.ahead)
                                   : 0;
         if (w.state == LW_PATH_M) {
-            const int32_t run = diagonal_run<PIECES>(mine, there);
+            const int32_t run = diagonal_run<PIECES>(w, mine, there);
             if (run > 0) {
                 consume(w, LW_PATH_M, run);
                 continue;
             }
         }
-        const uint32_t d = lw_from_lane(LW_ALL_LANES, mine, 0, LW_WARP);
+        const uint32_t d = next_direction(w, mine);
         if (w.state == LW_PATH_M) {
             const uint32_t source = d & (PIECES == 2 ? 7 : 3);
             if (local && source == lw_from_start<PIECES>()) {
@@ -163,10 +172,11 @@ LW_DEVICE lw_path_end job_end(const lw_walk_args &a, const lw_bundle &b, int32_t
 
 template <int PIECES> __global__ void __launch_bounds__(128) path_walk(const lw_walk_args a)
 {
-    const int32_t index = (int32_t)(blockIdx.x * (blockDim.x / LW_WARP) + threadIdx.x / LW_WARP);
+    const bool together = a.job_threads == LW_WARP;
+    const int32_t thread = (int32_t)(blockIdx.x * blockDim.x + threadIdx.x);
+    const int32_t index = together ? thread / LW_WARP : thread;
     if (index >= a.n_jobs)
         return;
-    const int lane = lw_lane();
     const lw_path_job job = a.fill.jobs[index];
     const lw_bundle bundle = a.fill.bundles[a.bundle_of[index]];
     const int32_t in_bundle = index - bundle.first;
@@ -178,6 +188,8 @@ template <int PIECES> __global__ void __launch_bounds__(128) path_walk(const lw_
     w.state = LW_PATH_M;
     w.piece = w.n_ops = 0;
     w.run = 0;
+    w.together = together;
+    w.ahead = together ? lw_lane() : 0;
     place at;
     at.words = a.fill.scratch + bundle.scratch;
     at.strip_words =
@@ -204,14 +216,17 @@ template <int PIECES> __global__ void __launch_bounds__(128) path_walk(const lw_
     result.n_ops = w.n_ops;
     if (!none) {
         result.qstart = w.i, result.tstart = w.j;
-        if (lane == 0)
+        if (w.ahead == 0)
             result.ops = (int64_t)atomicAdd(a.ops_used, (unsigned long long)w.n_ops);
-        lw_warp_sync(LW_ALL_LANES); /* the operations are there */
-        uint32_t *ops = a.ops + (int64_t)lw_from_first64(LW_ALL_LANES, (uint64_t)result.ops);
-        for (int32_t k = lane; k < w.n_ops; k += LW_WARP)
-            ops[k] = w.ops[w.n_ops - 1 - k];
+        int64_t to = result.ops;
+        if (together) {
+            lw_warp_sync(LW_ALL_LANES); /* the operations are there */
+            to = (int64_t)lw_from_first64(LW_ALL_LANES, (uint64_t)to);
+        }
+        for (int32_t k = w.ahead; k < w.n_ops; k += a.job_threads)
+            a.ops[to + k] = w.ops[w.n_ops - 1 - k];
     }
-    if (lane == 0)
+    if (w.ahead == 0)
         a.results[index] = result;
 }
 
@@ -250,6 +265,7 @@ template <int PIECES> __global__ void path_tiles(const lw_walk_args a)
     const lw_checkpoints keep = lw_checkpoints_of(a.fill, bundle);
     const int32_t pad = (int32_t)keep.total - job.qlen; /* columns in front of the query */
     const bool local = a.fill.mode == LW_LOCAL, anywhere = a.fill.ends_at == LW_END_ANYWHERE;
+    const int32_t least = local ? 0 : INT32_MIN; /* of H; what has no more begins here */
     int32_t open[PIECES], extend[PIECES];
     for (int p = 0; p < PIECES; p++)
         open[p] = -a.fill.gap_open[p] - a.fill.gap_extend[p], extend[p] = -a.fill.gap_extend[p];
@@ -262,6 +278,8 @@ template <int PIECES> __global__ void path_tiles(const lw_walk_args a)
         w.piece = w.n_ops = 0;
         w.run = 0;
         w.ops = a.spare + a.spare_at[index];
+        w.together = true;
+        w.ahead = 0;
         shared->w = w;
         shared->more = w.j > 0;
         for (int c = 0; c < LW_PATH_COLUMNS; c++)
@@ -324,6 +342,7 @@ template <int PIECES> __global__ void path_tiles(const lw_walk_args a)
             }
         }
         __syncthreads();
+        const int32_t end_row = anywhere && first_tile ? end.row : -1; /* the row to look for the end in */
         for (int32_t step = 0; step < steps; step++) {
             const int32_t in_tile = step - x, row = row0 + in_tile;
             int32_t left = (int32_t)lw_from_below(LW_ALL_LANES, (uint32_t)h[C - 1], 1, LW_WARP);
@@ -343,46 +362,48 @@ template <int PIECES> __global__ void path_tiles(const lw_walk_args a)
             }
             if (here) {
                 const uint2 s4 = profile[letters[in_tile] * n_threads];
+                const int32_t first_h = first < pad ? lw_first_column<PIECES>(a.fill, row + 1) : 0;
                 uint32_t codes = 0;
 #pragma unroll
                 for (int c = 0; c < C; c++) {
+                    const bool outside = first + c < pad; /* in front of the query */
                     const int32_t above = h[c];
-                    if (first + c < pad) {
-                        h[c] = lw_first_column<PIECES>(a.fill, row + 1);
-                        for (int p = 0; p < PIECES; p++)
-                            f[p] = h[c] + open[p];
-                        diagonal = above;
-                        continue;
-                    }
                     const uint32_t pair = c < 2 ? s4.x : s4.y;
                     const int32_t t = diagonal + (c % 2 ? lw_high2(pair) : lw_low2(pair));
                     int32_t best = t;
                     uint32_t d = lw_from_diagonal<PIECES>();
-                    for (int p = 0; p < PIECES; p++)
-                        if (e[p][c] > best)
-                            best = e[p][c], d = lw_from_deletion<PIECES>(p);
-                    for (int p = 0; p < PIECES; p++)
-                        if (f[p] > best)
-                            best = f[p], d = lw_from_insertion<PIECES>(p);
-                    if (local && best <= 0)
-                        best = 0, d = lw_from_start<PIECES>();
+#pragma unroll
+                    for (int p = 0; p < PIECES; p++) {
+                        d = e[p][c] > best ? lw_from_deletion<PIECES>(p) : d;
+                        best = e[p][c] > best ? e[p][c] : best;
+                    }
+#pragma unroll
+                    for (int p = 0; p < PIECES; p++) {
+                        d = f[p] > best ? lw_from_insertion<PIECES>(p) : d;
+                        best = f[p] > best ? f[p] : best;
+                    }
+                    d = best <= least ? lw_from_start<PIECES>() : d;
+                    best = best <= least ? least : best;
+                    best = outside ? first_h : best;
+#pragma unroll
                     for (int p = 0; p < PIECES; p++) {
                         const int32_t opened = best + open[p];
                         const int32_t longer = e[p][c] + extend[p], wider = f[p] + extend[p];
                         d |= longer >= opened ? lw_deletion_extends<PIECES>(p) : 0;
                         d |= wider >= opened ? lw_insertion_extends<PIECES>(p) : 0;
                         e[p][c] = longer > opened ? longer : opened;
-                        f[p] = wider > opened ? wider : opened;
+                        f[p] = wider > opened && !outside ? wider : opened;
                     }
                     h[c] = best;
                     diagonal = above;
                     codes |= d << (c * BITS);
-                    if (anywhere && first_tile && row == end.row && best == end.score) {
+                }
+                if (row == end_row)
+                    for (int c = 0; c < C; c++) {
                         const int32_t k = first + c - pad - end.column;
-                        if (k >= 0 && k < LW_PATH_COLUMNS)
+                        if (first + c >= pad && h[c] == end.score && k >= 0 && k < LW_PATH_COLUMNS)
                             shared->has_score[k] = 1;
                     }
-                }
                 if (PIECES == 2)
                     ((uint32_t *)directions)[in_tile * n_threads + x] = codes;
                 else
@@ -403,6 +424,7 @@ template <int PIECES> __global__ void path_tiles(const lw_walk_args a)
         __syncthreads();
         if (warp == 0) { /* the path's stretch through this tile */
             walk w = shared->w;
+            w.ahead = lane;
             bool more = true;
             if (first_tile && anywhere) {
                 int32_t k = 0;
@@ -426,13 +448,13 @@ template <int PIECES> __global__ void path_tiles(const lw_walk_args a)
                     mine = mine >> (column % C * BITS) & ((1u << BITS) - 1);
                 }
                 if (w.state == LW_PATH_M) {
-                    const int32_t run = diagonal_run<PIECES>(mine, there);
+                    const int32_t run = diagonal_run<PIECES>(w, mine, there);
                     if (run > 0) {
                         consume(w, LW_PATH_M, run);
                         continue;
                     }
                 }
-                const uint32_t d = lw_from_lane(LW_ALL_LANES, mine, 0, LW_WARP);
+                const uint32_t d = next_direction(w, mine);
                 if (!gap_extends<PIECES>(w, d)) {
                     const uint32_t source = d & (PIECES == 2 ? 7 : 3);
                     if (local && source == lw_from_start<PIECES>()) {
@@ -454,6 +476,7 @@ template <int PIECES> __global__ void path_tiles(const lw_walk_args a)
     }
     if (warp == 0) {
         walk w = shared->w;
+        w.ahead = lane;
         lw_warp_sync(LW_ALL_LANES);
         if (anywhere && end.row != INT32_MAX)
             qend = shared->end.column;

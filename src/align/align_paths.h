@@ -15,9 +15,8 @@
 enum {
     LW_PATH_COLUMNS = 16, /* of a lane */
     LW_PATH_STRIP = 32 * LW_PATH_COLUMNS,
-    LW_PATH_SIDE = 2,    /* rows that a lane takes side by side */
-    LW_PATH_WALKERS = 4, /* warps of a block that walks, a job each */
-    LW_PATH_HANDED = 64  /* rows that a strip hands over at a time */
+    LW_PATH_SIDE = 2,   /* rows that a lane takes side by side */
+    LW_PATH_HANDED = 64 /* rows that a strip hands over at a time */
 };
 
 /* Where an alignment may end. */
@@ -107,7 +106,8 @@ typedef struct lw_walk_args {
     uint32_t *ops;            /* as many at most as there are spare ones */
     unsigned long long *ops_used;
     lw_path_result *results;
-    int32_t halves; /* scores in a word: 1 or 2 */
+    int32_t halves;      /* scores in a word: 1 or 2 */
+    int32_t job_threads; /* threads that walk a path over directions: 1 or a warp */
 } lw_walk_args;
 
 typedef void (*lw_fill_kernel)(lw_fill_args);
