@@ -48,11 +48,16 @@ class Kernel:
     def __init__(self):
         self.opcodes = Counter()
         self.registers = self.stack = self.shared = 0
+        self.local = []  # addresses of instructions on local memory
+        self.loops = []  # first and last address, of branches backwards
+        self.aside = 1 << 62  # from here on: what warps do that are not together, and then branch back
+        self.places = defaultdict(list)  # addresses of the opcodes that LOOPS asks for
 
 
 def read_one(tool, path, wanted):
     """{(arch, kernel): Kernel} of the file's device functions for one architecture."""
     kernels = defaultdict(Kernel)
+    looked_for = {opcode for _, _, _, rule, opcode, _ in expectations() if rule == "loop-nospill"}
     arch = kernel = None
     usage = subprocess.run([tool, "-arch", wanted, "-res-usage", path], capture_output=True, text=True, check=True).stdout
     for line in usage.splitlines():
@@ -67,8 +72,22 @@ def read_one(tool, path, wanted):
     for line in process.stdout:
         words = line.split(None, 3)
         if len(words) > 1 and words[0].startswith("/*") and words[0] != "/*":  # /*0010*/ [@P0] OPCODE ...
-            opcode = words[2] if words[1][0] == "@" else words[1]
-            kernels[arch, kernel].opcodes[opcode.rstrip(";")] += 1
+            opcode = (words[2] if words[1][0] == "@" else words[1]).rstrip(";")
+            k, base = kernels[arch, kernel], opcode.split(".")[0]
+            k.opcodes[opcode] += 1
+            if base in ("STL", "LDL", "BRA") or base in looked_for:
+                at = int(words[0].strip("/*"), 16)
+                if base == "BRA":
+                    target = re.search(r"\b0x([0-9a-f]+)", line.split(";")[0])
+                    to = int(target[1], 16) if target else at + 1
+                    if opcode.startswith("BRA.DIV"):
+                        k.aside = min(k.aside, to)
+                    elif to <= at:
+                        k.loops.append((to, at))
+                elif base in looked_for:
+                    k.places[base].append(at)
+                else:
+                    k.local.append(at)
         elif len(words) == 3 and words[:2] == ["Function", ":"]:
             kernel = words[2].strip()
         elif m := re.match(r"\s*(?:code for|arch =) (sm_\d+)", line):
@@ -100,6 +119,19 @@ def count(kernel, opcode):
     return total
 
 
+def hot_loop(kernel, opcode):
+    """First and last address of the smallest loop with most of the instructions `opcode`; None if there is none."""
+    places = kernel.places[opcode]
+    loops = [(a, b) for a, b in kernel.loops if b < kernel.aside and 2 * sum(a <= p <= b for p in places) > len(places)]
+    return min(loops, key=lambda loop: loop[1] - loop[0], default=None)
+
+
+def spills_in_loop(kernel, opcode):
+    """How many instructions on local memory are in the loop that counts; at least 1 if that loop was not found."""
+    loop = hot_loop(kernel, opcode)
+    return sum(loop[0] <= at <= loop[1] for at in kernel.local) if loop else 1
+
+
 def expectations():
     with open(os.path.join(ROOT, "scripts", "cuda-expectations.tsv")) as f:
         for number, line in enumerate(f, 1):
@@ -126,7 +158,9 @@ def check(kernels):
                 wrong = f"{count(k, opcode)} x {opcode}"
             elif rule == "nospill" and (k.stack > 0 or count(k, "STL") + count(k, "LDL") > 0):
                 wrong = f"stack of {k.stack} bytes, {count(k, 'STL')} local stores"
-            elif rule not in ("has", "lacks", "nospill"):
+            elif rule == "loop-nospill" and spills_in_loop(k, opcode) > 0:
+                wrong = f"local memory in the loop of {opcode}" if hot_loop(k, opcode) else f"no loop of {opcode}"
+            elif rule not in ("has", "lacks", "nospill", "loop-nospill"):
                 sys.exit(f"check-cuda: cuda-expectations.tsv line {number}: unknown rule {rule}")
             if wrong:
                 breaches += 1
@@ -158,8 +192,9 @@ every change; `scripts/check-cuda.py` says how this page is made. What the kerne
 ## Opcodes and spills
 
 A row is a rule of `scripts/cuda-expectations.tsv`: kernels (a pattern over their mangled names) that must have an opcode, must
-lack it, or must keep everything in registers (`nospill`). Cells count the opcode in each of the kernels that match, from the
-least to the most, or the kernels that use local memory; in parentheses where nothing is demanded of that architecture. An empty
+lack it, or must keep everything in registers (`nospill`), or do so in the smallest loop that has most of an opcode
+(`loop-nospill`). Cells count the opcode in each of the kernels that match, from the
+least to the most, or the kernels that use local memory there; in parentheses where nothing is demanded of that architecture. An empty
 cell: it has no such kernel.
 """
 
@@ -184,6 +219,8 @@ def table(kernels):
                 cell = ""
             elif rule == "nospill":
                 cell = f"{sum(k.stack > 0 or count(k, 'STL') > 0 for k in matching)} of {len(matching)}"
+            elif rule == "loop-nospill":
+                cell = f"{sum(spills_in_loop(k, opcode) > 0 for k in matching)} of {len(matching)}"
             else:
                 cell = span([count(k, opcode) for k in matching])
             cells.append(f"({cell})" if cell and wanted != ["all"] and str(a) not in wanted else cell)
