@@ -23,8 +23,11 @@
  * A lane is two rows behind its left neighbour. A separator row may be the first or the second of a tile; its
  * letter's entries are so low that D loses against everything (lw_sw_profile_word()). Then the tile's M is
  * that of one subject alone; what is to be dropped is XU before a separator in the first row, and X' after
- * one in the second. In a row above its own first one a subject may have an H above 0 by a gap from below,
- * which costs more than it brings. */
+ * one in the second. In a row above its own first one a subject may have an H above 0 by a gap from below:
+ * with an entry of 11 it brings 1 more than it costs, which makes a bound looser, never too low. Across a
+ * border, X in that row may be the tile's of another subject, or lost: X is worth something in the row below
+ * only if an entry of the one row above exceeds the price of a gap (lw_sw_bounds is for matrices where none
+ * does). */
 #ifndef LW_SEARCH_BOUNDS_CUH
 #define LW_SEARCH_BOUNDS_CUH
 

@@ -102,7 +102,7 @@ static lw_status need_room(unit *u, unit_arrays *counting, size_t results, unit_
         for (int l = 0; l < u->c->n_levels; l++)
             border = border || u->again[i][l].border;
     if (border)
-        LW_TRY(need_device(&s->border, 2 * sizeof(uint2) * (size_t)u->k->rows, err));
+        LW_TRY(need_device(&s->border, 2 * sizeof(uint2) * ((size_t)u->k->rows + 1), err));
     LW_TRY(need_device(&s->device, lw_sw_cut_arrays(u, NULL, counting), err));
     LW_TRY(need_pinned(&s->pinned, counting->travelling + results, err));
     lw_sw_cut_arrays(u, s->device.at, &u->device);
@@ -150,6 +150,11 @@ static void write_first_run(unit *u, writer *w)
     job.segments += u->list->n_long;
     job.n_segments = u->list->counts + REST_COUNT;
     u->rest_jobs = lw_sw_write_jobs(w, &u->first, profiles, &job);
+    /* The last row of one segment is row 0 of the next. Both runs may be on the device at a time, and keep
+     * other things there (G and E, or H and X): the others' border lies one row further, so that the long
+     * ones' last row is their own. */
+    for (int i = 0; u->first.border && i < u->first.n_passes; i++)
+        w->host.jobs[u->rest_jobs + i].border += u->first.form == LW_SW_TWO_QUERIES ? 2 : 1;
 }
 
 /* Jobs of a level stand together, queries of one pass first. Both rounds share the profiles. */

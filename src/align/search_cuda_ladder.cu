@@ -53,6 +53,8 @@ void lw_sw_make_ladder(context *c, int policy)
     /* 2048 values hold every sum if none of the terms comes near; at least 256 scores are told apart */
     bool halves = o <= 1000 && high <= 1000 && low >= -1000 && 2048 - high - lw_sw_first_run_bound(c) >= 256;
     bool shorts = o <= 8000 && high <= 8000 && low >= -8000;
+    static_assert(LW_SW_TILE_HIGH < LW_SW_TILE_OPEN,
+                  "a gap costs more than a letter brings: search_bounds.cuh");
     c->tiles = o == LW_SW_TILE_OPEN && c->extend == LW_SW_TILE_EXTEND && high <= LW_SW_TILE_HIGH;
     if (policy == LW_CUDA_DPX && halves) {
         c->limit[c->n_levels] = 2048 - high;

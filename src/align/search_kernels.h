@@ -58,7 +58,8 @@ typedef struct lw_sw_job {
     const uint4 *profile;          /* letter rows of LW_SW_COLUMNS x 32 lanes */
     const lw_sw_lane *lanes;       /* 32 */
     int32_t *scores;
-    uint2 *border;   /* H and E of the last column: row (TWO_QUERIES: 2 * row + half) */
+    uint2 *border;   /* G and E (bounds from above: H and X) of the last column: row (TWO_QUERIES: 2 * row +
+                        half) */
     uint32_t *carry; /* maximum so far of pairs (TWO_QUERIES: 2 * pair + half) */
     int32_t n_letters;
     int32_t group; /* lanes of a group, 1 .. 32 */
