@@ -267,7 +267,7 @@ static int64_t direction_words(const lw_paths *p, int halves, int64_t strips, in
 static int64_t checkpoint_words(const lw_paths *p, int64_t strips, int64_t rows, int32_t tile)
 {
     const int64_t total = strips * LW_PATH_STRIP;
-    const int64_t pairs = total / tile * rows + (rows - 1) / tile * total;
+    const int64_t pairs = (total / tile * rows + 3) / 4 * 4 + (rows - 1) / tile * total;
     return pairs * (1 + pieces_of(p)) + 2;
 }
 

@@ -89,7 +89,9 @@ LW_DEVICE lw_checkpoints lw_checkpoints_of(const lw_fill_args &a, const lw_bundl
 {
     lw_checkpoints c;
     c.total = (int64_t)b.strips * LW_PATH_STRIP;
-    const int64_t behind = c.total / a.tile * b.rows, above = (int64_t)(b.rows - 1) / a.tile * c.total;
+    /* by fours, for 16-byte stores into what follows; checkpoint_words() counts the same */
+    const int64_t behind = (c.total / a.tile * b.rows + 3) / 4 * 4,
+                  above = (int64_t)(b.rows - 1) / a.tile * c.total;
     c.behind = (uint2 *)(a.scratch + b.scratch);
     c.above = c.behind + behind;
     c.behind2 = (uint32_t *)(c.above + above);

@@ -298,3 +298,24 @@ Test(paths, small_memory)
     some_pairs(20, 160, 4);
     every_scheme(3000, 100000, 2);
 }
+
+/* Checkpoints are stored by 16 bytes, wherever an odd number of rows or strips ends. */
+Test(paths, aligned_checkpoints)
+{
+    alignas(16) static uint32_t memory[4];
+    const int64_t tiles[] = {128, 256, 512};
+    for (int64_t tile : tiles)
+        for (int32_t strips = 1; strips <= 5; strips++)
+            for (int32_t rows = 1; rows <= 1026; rows += rows < 8 ? 1 : 509) {
+                lw_fill_args a = {};
+                a.scratch = (decltype(a.scratch))memory;
+                a.tile = (int32_t)tile;
+                lw_bundle b = {};
+                b.strips = strips;
+                b.rows = rows;
+                lw_checkpoints c = lw_checkpoints_of(a, b);
+                cr_assert((uintptr_t)c.above % 16 == 0 && (uintptr_t)c.behind2 % 16 == 0 &&
+                              (uintptr_t)c.above2 % 16 == 0,
+                          "tiles of %d, %d strips, %d rows", (int)tile, strips, rows);
+            }
+}
