@@ -15,10 +15,13 @@ lw_status lw_cuda_allocate(infer_cuda *x, void **out, int64_t bytes, lw_error *e
     *out = NULL;
     if (x->recording)
         return lw_cuda_arena_take(x->recording, out, (int64_t)size, err);
-    if (x->pooled)
-        LW_CUDA_TRY(err, "allocating device memory", cudaMallocAsync(out, size, x->stream));
-    else
-        LW_CUDA_TRY(err, "allocating device memory", cudaMalloc(out, size));
+    cudaError_t code = x->pooled ? cudaMallocAsync(out, size, x->stream) : cudaMalloc(out, size);
+    if (code == cudaErrorMemoryAllocation && x->kept) { /* a kept run holds memory that this one needs */
+        cudaGetLastError();
+        lw_cuda_forget_kept(x);
+        code = cudaMallocAsync(out, size, x->stream);
+    }
+    LW_CUDA_TRY(err, "allocating device memory", code);
     return LW_OK;
 }
 
@@ -79,11 +82,15 @@ lw_status lw_cuda_device(infer_cuda *x, lw_tensor *t, void **out, lw_error *err)
         LW_TRY(lw_cuda_recording_keep(x, t, err));
     if (!buffer->device) {
         LW_TRY(attach(x, buffer, err));
-        LW_CUDA_TRY(err, "copying a tensor to the GPU",
-                    cudaMemcpyAsync(((lw_cuda_copy *)buffer->device)->p, buffer->data, (size_t)buffer->bytes,
-                                    cudaMemcpyHostToDevice, stream));
-        if (x->recording)
-            LW_CUDA_TRY(err, "copying a tensor to the GPU", cudaStreamSynchronize(stream));
+        cudaError_t code = cudaMemcpyAsync(((lw_cuda_copy *)buffer->device)->p, buffer->data,
+                                           (size_t)buffer->bytes, cudaMemcpyHostToDevice, stream);
+        if (code == cudaSuccess && x->recording)
+            code = cudaStreamSynchronize(stream);
+        if (code != cudaSuccess) { /* nobody shall take it for a copy */
+            copy_release(buffer->device);
+            buffer->device = NULL;
+            return lw_cuda_fail(err, code, "copying a tensor to the GPU");
+        }
     }
     *out = ((lw_cuda_copy *)buffer->device)->p;
     return LW_OK;

@@ -68,6 +68,7 @@ typedef struct lw_cuda_copy {
     lw_device_copy base;
     infer_cuda *x;
     void *p;
+    bool input; /* of a recorded run: other values come with every replay */
     lw_cuda_packed packed;
     int32_t *offset; /* of a convolution's weights: lw_cuda_patches.offset for images of these sizes */
     int64_t offset_of[8];
@@ -93,6 +94,7 @@ struct lw_network;
 lw_status lw_cuda_run(void *context, const struct lw_network *n, lw_tensor *const *inputs,
                       lw_tensor **outputs, bool *done, lw_error *err);
 void lw_cuda_forget(infer_cuda *x);
+void lw_cuda_forget_kept(infer_cuda *x); /* the kept run alone: its memory is needed */
 /* Whether a run is being recorded, which then ends: something depends on more than shapes. */
 bool lw_cuda_recording_asks(infer_cuda *x);
 /* Keeps t, which the recorded run reads, if one is being recorded. */

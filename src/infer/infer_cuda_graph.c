@@ -31,7 +31,6 @@ struct lw_cuda_recording {
     infer_cuda *x;
     piece *pieces;
     int n_pieces, capacity;
-    bool broken;        /* a node asked for what is not there */
     bool checks;        /* a kernel may set *flag */
     int32_t *flag;      /* on the device: an index was out of bounds */
     int64_t generation; /* of the constants' memory, when it was recorded */
@@ -120,8 +119,6 @@ bool lw_cuda_arena_give(struct lw_cuda_recording *r, void *p)
 
 bool lw_cuda_recording_asks(infer_cuda *x)
 {
-    if (x->recording)
-        x->recording->broken = true;
     return x->recording != NULL;
 }
 
@@ -223,14 +220,19 @@ static lw_status record(infer_cuda *x, const struct lw_network *n, lw_tensor *co
     x->recording = r;
     for (int i = 0; i < r->n_in && status == LW_OK; i++) {
         status = lw_cuda_tensor(x, &r->in[i], inputs[i]->dtype, inputs[i]->rank, inputs[i]->dim, &p, err);
-        if (status == LW_OK)
+        if (status == LW_OK) {
             r->in[i]->bits = inputs[i]->bits;
+            ((lw_cuda_copy *)r->in[i]->buffer->device)->input = true;
+        }
     }
     x->recording = NULL;
     if (status == LW_OK)
         status = capture(x, r, n, &graph, err);
-    if (status == LW_OK && cudaGraphInstantiate(&r->graph, graph, 0) != cudaSuccess)
-        status = lw_fail(err, LW_E_DEVICE, "a recorded run cannot be instantiated");
+    if (status == LW_OK) {
+        cudaError_t code = cudaGraphInstantiate(&r->graph, graph, 0);
+        if (code != cudaSuccess)
+            status = lw_cuda_fail(err, code, "recording a run");
+    }
     if (graph)
         cudaGraphDestroy(graph);
     return status;
@@ -291,11 +293,16 @@ static lw_status remember(infer_cuda *x, lw_tensor *const *inputs, int n, lw_err
     return LW_OK;
 }
 
-void lw_cuda_forget(infer_cuda *x)
+void lw_cuda_forget_kept(infer_cuda *x)
 {
     recording_free(x->kept);
-    release_all(x->last, x->n_last);
     x->kept = NULL;
+}
+
+void lw_cuda_forget(infer_cuda *x)
+{
+    lw_cuda_forget_kept(x);
+    release_all(x->last, x->n_last);
     x->last = NULL;
 }
 
@@ -315,10 +322,10 @@ lw_status lw_cuda_run(void *context, const struct lw_network *n, lw_tensor *cons
         return LW_OK;
     struct lw_cuda_recording *r;
     lw_error why = {0};
-    recording_free(x->kept);
-    x->kept = NULL;
+    lw_cuda_forget_kept(x);
     if (record(x, n, inputs, &r, &why) != LW_OK) { /* what is wrong shows when the nodes run one by one */
         recording_free(r);
+        cudaGetLastError(); /* the nodes' launches look at it */
         x->hopeless = true;
         return LW_OK;
     }

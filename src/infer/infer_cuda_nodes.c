@@ -11,6 +11,9 @@ bool lw_good_scales(const lw_tensor *t)
 {
     if (!lw_is_floats(t))
         return false;
+    /* a scale that is an input is looked at in every run, so none of them is recorded */
+    if (!t->data && t->buffer && t->buffer->device && ((const lw_cuda_copy *)t->buffer->device)->input)
+        return false;
     for (int64_t i = 0; t->data && i < t->count; i++) {
         float s = ((const float *)t->data)[i];
         if (!(s > 0) || !isfinite(s))
