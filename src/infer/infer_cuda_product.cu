@@ -44,6 +44,18 @@ extern "C" lw_status lw_cuda_finish(infer_cuda *x, const lw_cuda_product *p, con
     return lw_cuda_launched("requantizing", err);
 }
 
+/* Unsigned bytes become signed: 128 less. */
+__global__ void __launch_bounds__(256) lw_flip(lw_cuda_product p, uint4 *to, int64_t count)
+{
+    const uint4 *from = (const uint4 *)p.a;
+    for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < count;
+         i += (int64_t)gridDim.x * blockDim.x) {
+        uint4 v = from[i];
+        v.x ^= p.flip, v.y ^= p.flip, v.z ^= p.flip, v.w ^= p.flip;
+        to[i] = v;
+    }
+}
+
 template <bool APART> static lw_status few_rows(infer_cuda *x, const lw_cuda_product *p, lw_error *err)
 {
     if (p->m == 1)
@@ -83,14 +95,25 @@ static int few(int policy)
 /* cuBLASLt takes signed bytes and gives sums. *done stays false where it does not apply. */
 static lw_status by_library(infer_cuda *x, const lw_cuda_product *p, bool *done, lw_error *err)
 {
-    void *sums;
-    if (p->flip || p->batches != 1 || p->patches.offset || p->positions || !lw_lt_usable(x))
+    void *sums, *flipped = NULL;
+    const uint8_t *a = p->a;
+    lw_status status = LW_OK;
+    if (p->batches != 1 || p->patches.offset || p->positions || !lw_lt_usable(x))
         return LW_OK;
     LW_TRY(lw_cuda_allocate(x, &sums, (int64_t)p->m * p->n * 4, err));
-    lw_status status =
-        lw_lt_product(x, p->m, p->n, p->k, p->a, p->lda, p->b, p->pitch, (int32_t *)sums, done, err);
-    if (status == LW_OK && *done)
+    if (p->flip) {
+        int64_t count = ((p->m - 1) * p->lda + p->k + 15) / 16, blocks = (count + 255) / 256;
+        LW_TRY_END(lw_cuda_allocate(x, &flipped, p->m * p->lda, err));
+        lw_flip<<<(unsigned)(blocks < 1 << 16 ? blocks : 1 << 16), 256, 0, x->stream>>>(*p, (uint4 *)flipped,
+                                                                                        count);
+        LW_TRY_END(lw_cuda_launched("making bytes signed", err));
+        a = (const uint8_t *)flipped;
+    }
+    LW_TRY_END(lw_lt_product(x, p->m, p->n, p->k, a, p->lda, p->b, p->pitch, (int32_t *)sums, done, err));
+    if (*done)
         status = lw_cuda_finish(x, p, (const int32_t *)sums, err);
+end:
+    lw_cuda_release(x, flipped);
     lw_cuda_release(x, sums);
     return status;
 }
@@ -108,7 +131,8 @@ extern "C" lw_status lw_cuda_multiply(infer_cuda *x, const lw_cuda_product *p, l
         return lw_cuda_few_rows(x, p, err);
     if (x->policy != LW_CUDA_TENSOR)
         return lw_cuda_dot_tiles(x, p, err);
-    if (p->m >= LW_CUDA_LT_ROWS && (int64_t)p->m * p->n * p->k >= LW_CUDA_LT_WORK)
+    if (p->m >= LW_CUDA_LT_ROWS &&
+        (int64_t)p->m * p->n * p->k >= (p->flip ? LW_CUDA_LT_FLIPPED_WORK : LW_CUDA_LT_WORK))
         LW_TRY(by_library(x, p, &done, err));
     return done ? LW_OK : lw_cuda_tensor_tiles(x, p, err);
 }

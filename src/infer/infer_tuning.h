@@ -118,9 +118,14 @@ enum { LW_CUDA_DOT_SHARED = 3 * 3 * (LW_CUDA_DOT_ROWS + LW_CUDA_DOT_COLUMNS) * 1
 /* Shared memory that the deep ones need. */
 enum { LW_CUDA_DEEP = 256, LW_CUDA_DEEP_SHARED = (64 + 64) * 256 * 3 };
 
-/* Products of at least so many rows and multiply-adds go to cuBLASLt, where it is installed. */
+/* Products of at least so many rows and multiply-adds go to cuBLASLt, where it is installed; rows of unsigned
+ * bytes, which are made signed first, from more work on. One H200, whole runs, mma.sync tiles / the library
+ * with that pass, us, rows x weights: 256 x 4096^2 26.0 / 32.8, 4096 x 1024^2 32.2 / 35.7 (2^32); 512 x
+ * 4096^2 48.0 / 42.9 (2^33); 1024 x 4096^2 68.0 / 57.4, 16384 x 1024^2 102.7 / 88.3 (2^34); 128 x 16384^2 145
+ * / 94; 4096 x 4096^2 244 / 138; 4096 x 16384^2 3398 / 1510. */
 #define LW_CUDA_LT_ROWS 65
 #define LW_CUDA_LT_WORK (INT64_C(1) << 31)
+#define LW_CUDA_LT_FLIPPED_WORK (INT64_C(1) << 33)
 
 /* Softmax and layer norm: threads of a block, 16-byte loads of a thread; rows up to LW_CUDA_SHORT_ROW get one
  * warp each. 65536 x 4096: both 4.15 TB/s, 524288 x 512: 4.20 (copying: 4.27). */
