@@ -26,6 +26,9 @@ enum {
     /* From a signal to a hard stop, which a long launch on a device or a blocked read may need: within a
      * second all is over. */
     GRACE_MICROSECONDS = 600000,
+    /* What ends while outputs get their names waits for that, so often: 0.2 s together. */
+    WAIT_MICROSECONDS = 20000,
+    MOST_WAITS = 10,
     MAX_DEVICE_ORDINAL = 1023
 };
 
@@ -34,7 +37,7 @@ enum {
 /* What a handler can reach. */
 static lw_temporaries temporaries;
 static volatile int stop;
-static volatile sig_atomic_t stop_signal;
+static volatile sig_atomic_t stop_signal, waits = MOST_WAITS;
 
 /* The first signal asks the run to stop, which removes its outputs itself; the second one, or an alarm when
  * that takes long, ends the process here. */
@@ -46,7 +49,11 @@ static void on_signal(int signal_number)
         setitimer(ITIMER_REAL, &(struct itimerval){.it_value = {.tv_usec = GRACE_MICROSECONDS}}, NULL);
         return;
     }
-    lw_temporaries_remove(&temporaries);
+    if (!lw_temporaries_remove(&temporaries) && waits > 0) {
+        waits--;
+        setitimer(ITIMER_REAL, &(struct itimerval){.it_value = {.tv_usec = WAIT_MICROSECONDS}}, NULL);
+        return;
+    }
     _exit(128 + (stop_signal ? stop_signal : signal_number));
 }
 

@@ -27,13 +27,34 @@ struct lw_outfile {
     int slot; /* in temporaries; -1: none */
 };
 
-void lw_temporaries_remove(lw_temporaries *temporaries)
+bool lw_temporaries_remove(lw_temporaries *temporaries)
 {
+    int none = 0;
+    /* -1 already: a second signal during the removal helps with it */
+    if (!atomic_compare_exchange_strong(&temporaries->renaming, &none, -1) && none > 0)
+        return false;
     for (int i = 0; i < LW_TEMPORARIES; i++)
         if (atomic_load(&temporaries->used[i]) == 2) {
             unlink(temporaries->name[i]);
             atomic_store(&temporaries->used[i], 0);
         }
+    return true;
+}
+
+/* False when the files are being removed. */
+static bool begin_renaming(lw_temporaries *temporaries)
+{
+    int n = temporaries ? atomic_load(&temporaries->renaming) : 0;
+    while (temporaries && n >= 0)
+        if (atomic_compare_exchange_weak(&temporaries->renaming, &n, n + 1))
+            return true;
+    return !temporaries;
+}
+
+static void end_renaming(lw_temporaries *temporaries)
+{
+    if (temporaries)
+        atomic_fetch_sub(&temporaries->renaming, 1);
 }
 
 int lw_temporaries_add(lw_temporaries *temporaries, const char *name)
@@ -275,19 +296,26 @@ static void release(lw_outfile *file)
 lw_status lw_outfile_close_all(lw_outfile *const *files, int n, lw_status so_far, lw_error *err)
 {
     lw_status status = so_far;
+    lw_temporaries *temporaries = NULL;
     for (int i = 0; i < n && status == LW_OK; i++)
-        if (files[i])
+        if (files[i]) {
             status = complete(files[i], err);
+            temporaries = files[i]->temporaries;
+        }
+    bool renaming = status == LW_OK && begin_renaming(temporaries);
+    if (status == LW_OK && !renaming)
+        status = lw_fail(err, LW_E_INTERRUPTED, "interrupted");
     for (int i = 0; i < n && status == LW_OK; i++)
         if (files[i])
             status = take_name(files[i], err);
-    for (int i = 0; i < n; i++) {
-        if (!files[i])
-            continue;
-        if (status != LW_OK && files[i]->renamed)
+    for (int i = 0; i < n; i++)
+        if (files[i] && status != LW_OK && files[i]->renamed)
             unlink(files[i]->target); /* one of them could not be renamed: a part of a result is none */
-        release(files[i]);
-    }
+    if (renaming)
+        end_renaming(temporaries);
+    for (int i = 0; i < n; i++)
+        if (files[i])
+            release(files[i]);
     return status;
 }
 

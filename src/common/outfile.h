@@ -9,6 +9,7 @@
 #define LW_OUTFILE_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include "lanewise/status.h"
@@ -17,12 +18,14 @@
  * reachable from the handler), zero-initialised, lent to lw_outfile_open(). */
 enum { LW_TEMPORARIES = 32, LW_TEMPORARY_NAME = 4096 };
 typedef struct lw_temporaries {
+    atomic_int renaming; /* threads that give files their names; -1: the files are being removed */
     atomic_int used[LW_TEMPORARIES]; /* 0 free, 1 being filled, 2 a file to remove */
     char name[LW_TEMPORARIES][LW_TEMPORARY_NAME];
 } lw_temporaries;
 
-/* Unlinks them all. Async-signal-safe. */
-void lw_temporaries_remove(lw_temporaries *temporaries);
+/* Unlinks them all, and from then on no file gets its name: for the end of the process. False, and nothing is
+ * done, while files that belong together get their names: it takes microseconds. Async-signal-safe. */
+bool lw_temporaries_remove(lw_temporaries *temporaries);
 /* Notes a temporary file: its slot for lw_temporaries_drop(), or -1 where there is no room (a kill at the
  * wrong moment then leaves it behind). `temporaries` may be NULL. */
 int lw_temporaries_add(lw_temporaries *temporaries, const char *name);

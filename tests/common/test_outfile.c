@@ -255,16 +255,21 @@ Test(outfile, a_handler_can_remove_temporaries)
     }
     cr_expect_eq(test_count_files(), 3);
     cr_expect_eq(lw_outfile_close(files[1], LW_OK, NULL), LW_OK);
-    lw_temporaries_remove(&temporaries);
+    /* not between the names of files that belong together */
+    atomic_store(&temporaries.renaming, 1);
+    cr_expect_not(lw_temporaries_remove(&temporaries));
+    cr_expect_eq(test_count_files(), 3);
+    atomic_store(&temporaries.renaming, 0);
+    cr_expect(lw_temporaries_remove(&temporaries));
     cr_expect_eq(test_count_files(), 1);
-    /* what a process does that goes on nevertheless */
+    /* what a process does that goes on nevertheless: nothing gets its name any more */
     lw_error err = {0};
-    cr_expect_eq(lw_outfile_close(files[0], LW_OK, &err), LW_E_IO);
+    cr_expect_eq(lw_outfile_close(files[0], LW_OK, &err), LW_E_INTERRUPTED);
     cr_expect_eq(lw_outfile_close(files[2], LW_E_INTERRUPTED, &err), LW_E_INTERRUPTED);
     cr_expect_eq(test_count_files(), 1);
     cr_expect_eq(lw_temporaries_add(NULL, "x"), -1);
     for (int i = 0; i < LW_TEMPORARIES; i++)
         cr_expect_eq(lw_temporaries_add(&temporaries, "/tmp/lw-no-such-file"), i);
     cr_expect_eq(lw_temporaries_add(&temporaries, "/tmp/lw-no-such-file"), -1);
-    lw_temporaries_remove(&temporaries);
+    cr_expect(lw_temporaries_remove(&temporaries));
 }
