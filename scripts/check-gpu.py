@@ -32,7 +32,7 @@ TOOLS = {
     "synccheck": [],
 }
 # a GPU's results lead these to kernels that they do not launch without one; two need one of many multiprocessors, and cuBLASLt
-ALWAYS = re.compile(r"pairs long.*cuda-dpx|many (deep )?tiles|product large cuda-tensor|align (semiglobal )?(90|700) cuda-dpx")
+ALWAYS = re.compile(r"pairs long.*cuda-dpx|many (deep )?tiles|product large|align (semiglobal )?(90|700) cuda-dpx")
 LABORATORY = [{"bench techniques": ["bench", "techniques", "--quick", "--repeat", "1"]}, {"bench ceilings": ["bench", "ceilings", "--quick", "--repeat", "1"]}]
 LAB = re.compile(r"^(lab_|any_shifts|bits|votes|sums|broadcast|bytes|cells|census|compaction|divisions|dots|errors|functions|horner|logic|"
                  r"probe_|relax|residual|running_sums|softmax_|transposition|unrolled|upper_halves|wide_|block_sums|accumulators|"
@@ -143,6 +143,7 @@ def arrays(folder):
     bytes_("wodd", "b", 1100, 61)
     bytes_("w512", "b", 512, 72)
     bytes_("big-x", "b", 512, 2048)
+    bytes_("big-signed", "b", 512, 2048)
     bytes_("big-w", "b", 2048, 2048)
     bytes_("channels", "B", 1, 48, 9, 9)
     bytes_("channels-kernel", "b", 20, 48, 3, 3)
@@ -154,6 +155,7 @@ def arrays(folder):
     bytes_("many-a", "B", 3, 40, 64)
     bytes_("many-b", "b", 3, 64, 33)
     floats("fx", 40, 96)
+    floats("pictures", 2, 8, 13, 11)
     bytes_("image", "B", 2, 8, 13, 11)
     bytes_("kernel", "b", 12, 8, 3, 3)
     bytes_("depthwise", "b", 8, 1, 3, 3)
@@ -188,6 +190,35 @@ def models(folder):
     outputs.append(t.value("qq", B, [40, 50]))
     write(folder + "/float.onnx", t.model(nodes, [x], outputs, [weights, half, zero, rows, index("from", 0), index("to", 40), index("axes", 1),
                                                                 index("steps", 2)]))
+
+
+def pooling(folder):
+    """pooling, tables, comparisons, casts, gathered tuples"""
+    F, I, B = t.FLOAT, t.INT64, t.UINT8
+    half, zero = t.tensor("half", F, [], t.floats(0.5)), t.tensor("zero", B, [], bytes([3]))
+    coarse, fine = t.tensor("coarse", F, [], t.floats(0.05)), t.tensor("fine", F, [], t.floats(1 / 256))
+    none = t.tensor("none", t.UINT8, [], bytes(1))
+    tuples = t.tensor("tuples", I, [3, 2], struct.pack("<6q", 1, 7, 0, 0, 1, 3))
+    tail = [t.value("p", F, [2, 8, 13, 11])]
+    microsoft = "com.microsoft"
+    nodes = [
+        t.node("MaxPool", ["p"], ["max"], kernel_shape=[3, 2], strides=[2, 1], pads=[1, 0, 1, 1]),
+        t.node("AveragePool", ["p"], ["mean"], kernel_shape=[3, 3]), t.node("GlobalAveragePool", ["mean"], ["all"]),
+        t.node("GlobalMaxPool", ["max"], ["most"]), t.node("QuantizeLinear", ["p", "coarse", "zero"], ["b"]),
+        t.node("QLinearAveragePool", ["b", "coarse", "zero", "coarse", "zero"], ["bm"], microsoft, kernel_shape=[2, 2]),
+        t.node("QLinearGlobalAveragePool", ["b", "coarse", "zero", "coarse", "zero"], ["ball"], microsoft),
+        t.node("QLinearSigmoid", ["bm", "coarse", "zero", "fine", "none"], ["bs"], microsoft),
+        t.node("QLinearLeakyRelu", ["bs", "fine", "none", "fine", "none"], ["bl"], microsoft, alpha=0.1),
+        t.node("QLinearSoftmax", ["bl", "fine", "none", "fine", "none"], ["bz"], microsoft, axis=-1, opset=13),
+        t.node("Greater", ["mean", "half"], ["greater"]), t.node("Equal", ["mean", "half"], ["equal"]),
+        t.node("Or", ["greater", "equal"], ["either"]), t.node("Cast", ["either"], ["number"], to=1),
+        t.node("GatherND", ["mean", "tuples"], ["gathered"]),
+    ]
+    made = [t.value(n, kind, shape) for n, kind, shape in (
+        ("all", F, [2, 8, 1, 1]), ("most", F, [2, 8, 1, 1]), ("ball", B, [2, 8, 1, 1]), ("bz", B, [2, 8, 12, 10]),
+        ("number", F, [2, 8, 11, 9]), ("gathered", F, [3, 11, 9]))]
+    extra = t.chunk(8, t.chunk(1, microsoft) + t.number(2, 1))
+    write(folder + "/pooling.onnx", t.model(nodes, tail, made, [half, zero, coarse, fine, none, tuples], 17, extra))
 
 
 def jobs(folder, backends):
@@ -269,6 +300,7 @@ def jobs(folder, backends):
                 layer("product deep %d" % rows, "matmul-integer", "--input", "x=deep512_%d.npy" % rows, "--input", "w=w512.npy", "--input", "w-zero=3",
                       "--input", "x-zero=7")
             layer("product large", "matmul-integer", "--input", "x=big-x.npy", "--input", "w=big-w.npy")  # cuBLASLt, where it is
+            layer("product large signed", "matmul-integer", "--input", "x=big-signed.npy", "--input", "w=big-w.npy")
             layer("convolution of channels", "conv2d", "--input", "x=channels.npy", "--input", "w=channels-kernel.npy", "--input", "w-zero=2", *scales)
             layer("product odd", "matmul-integer", "--input", "x=deep40.npy", "--input", "w=wodd.npy")
             layer("products", "matmul-integer", "--input", "x=many-a.npy", "--input", "w=many-b.npy")
@@ -284,6 +316,7 @@ def jobs(folder, backends):
             for width in (10, 100, 500, 1500, 5000, 40000):
                 layer("softmax %d" % width, "softmax", "--input", "x=rows%d.npy" % width)
                 layer("layer norm %d" % width, "layernorm", "--input", "x=rows%d.npy" % width, "--input", "scale=scale%d.npy" % width)
+            add("pooling %s" % backend, "infer", "pooling.onnx", "--input", "pictures.npy", *[w for i in range(6) for w in ("--output", "@.%d.npy" % i)], *b)
             add("model %s" % backend, "infer", "float.onnx", "--input", "fx.npy", *[w for i in range(6) for w in ("--output", "@.%d.npy" % i)], *b)
     return table
 
@@ -480,6 +513,7 @@ def main():
         sequences(folder)
         arrays(folder)
         models(folder)
+        pooling(folder)
         subprocess.run([args.program, "align", "ref.fa", "r250.fq", "--backend", "cpu", "-q", "-o", "in.sam"], cwd=folder, check=True)
         check = Check(args, folder)
         table = {n: a for n, a in jobs(folder, args.backends.split(",")).items() if re.search(args.only, n)}

@@ -5,7 +5,7 @@ the result is there and right, or: exit code 1, one line that says why, no file 
 of the device's kept (inject_cuda.c counts memory, streams and events). On a real GPU also signals while kernels run,
 and many processes at once.
 
-    run_cuda.py --program BUILD/tests/lanewise-faults [--pretend] [--every N] [--only REGEX] [--parts matrix,faults,signals,together]
+    run_cuda.py --program BUILD/tests/lanewise-faults [--pretend] [--every N] [--only REGEX] [--parts matrix,hostile,faults,signals,together]
 
 --pretend needs no GPU: kernels do nothing there, so that results are compared with those of an undisturbed run alike.
 --every N takes every N-th place only. The last line counts cases."""
@@ -13,11 +13,13 @@ import argparse
 import collections
 import concurrent.futures
 import gzip
+import math
 import os
 import random
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -26,6 +28,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "infer"))
+import hostile_gpu  # noqa: E402
 import run as faults  # noqa: E402
 import tiny_onnx as onnx  # noqa: E402
 
@@ -106,6 +109,18 @@ def without_names(name, data, folder, mark):
     """Headers name the place of the reference, and the output."""
     data = gzip.decompress(data) if name.endswith(".bam") else data
     return data.replace(folder.encode(), b"").replace(mark.encode(), b"out")
+
+
+def same_arrays(one, other):
+    """Two .npy files: the same bytes, but floats up to their last bits."""
+    if one == other or one is None or other is None or len(one) != len(other) or one[:128] != other[:128] or b"<f4" not in one[:128]:
+        return one == other
+    at = 10 + int.from_bytes(one[8:10], "little")
+    n = (len(one) - at) // 4
+    for a, b in zip(struct.unpack("<%df" % n, one[at:]), struct.unpack("<%df" % n, other[at:])):
+        if a != b and not (math.isnan(a) and math.isnan(b)) and not math.isclose(a, b, rel_tol=1e-4, abs_tol=1e-5):
+            return False
+    return True
 
 
 class Run:
@@ -298,6 +313,52 @@ class Faults:
         if left_out:
             print("%d of %d places were not tried: no time was left" % (left_out, len(plan)))
 
+    def hostile(self):
+        """Models that lead nowhere good: every backend says no, or gives what scalar gives."""
+        items = []
+        for name, model, inputs in hostile_gpu.models():
+            if not re.search(self.args.only, name):
+                continue
+            faults.write("%s/h.%s.onnx" % (self.source, name), model)
+            words = ["infer", "h.%s.onnx" % name, "--output", "out.npy", "-q", "-t", "2"]
+            for letter, array in inputs.items():
+                faults.write("%s/h.%s.%s.npy" % (self.source, name, letter), array)
+                words += ["--input", "%s=h.%s.%s.npy" % (letter, name, letter)]
+            items.append((name, words))
+        with concurrent.futures.ThreadPoolExecutor(self.args.jobs) as pool:
+            runs = dict(zip(("scalar", "cpu") + INFER, pool.map(
+                lambda backend: run_list(self.args, self.source, [(words + ["--backend", backend], None) for _, words in items]),
+                ("scalar", "cpu") + INFER)))
+        others, not_the_same = collections.Counter(), []
+        for backend in ("cpu",) + INFER:
+            kind = "hostile models, " + backend
+            row = self.table.setdefault(kind, [0, 0, 0, 0])
+            for (name, _), run, right in zip(items, runs[backend], runs["scalar"]):
+                row[0] += 1
+                errors = [l for l in run.err.splitlines() if l.startswith("lanewise ") and ": warning: " not in l]
+                if run.code is None or run.code < 0:
+                    self.wrong(kind, name, "hangs" if run.code is None else "died", run)
+                elif run.code not in (0, 1):
+                    self.wrong(kind, name, "exit %d" % run.code, run)
+                elif len(errors) != run.code or any(ord(c) < 32 for c in run.err.replace("\n", "")):
+                    self.wrong(kind, name, "%d lines of error" % len(errors), run)
+                elif re.search(r"CUDA|internal|device context", run.err):
+                    self.wrong(kind, name, "the GPU failed", run)
+                elif run.code != right.code:
+                    self.wrong(kind, name, "exit %d, scalar %d" % (run.code, right.code), run if run.code else right)
+                elif run.left:
+                    self.wrong(kind, name, "not given back: %s" % run.left, run)
+                elif run.code == 1 and run.made:
+                    self.wrong(kind, name, "left behind %s" % run.made)
+                elif run.code == 0 and not (self.args.pretend and backend != "cpu") and not same_arrays(run.bytes.get("out.npy"), right.bytes.get("out.npy")):
+                    self.wrong(kind, name, "another result than scalar's")
+                else:
+                    row[2 - run.code] += 1
+                    if run.err != right.err:
+                        others[backend] += 1
+        for backend, n in others.items():
+            print("%s: %d messages in other words than scalar's" % (backend, n))
+
     def matrix(self):
         """The jobs of tests/determinism on every backend, with several numbers of threads and batches, again and again."""
         import importlib.util
@@ -359,53 +420,100 @@ class Faults:
                 file.write("%d\t%d\t%d\n" % (draw.randrange(40_000), draw.randrange(40_000), draw.randrange(1, 5000)))
 
     def signals(self):
-        jobs = {
+        """Signals while kernels run, and at moments from the start of small jobs to their end; then the same again, whole."""
+        long = {
             "align": ["align", "large.fa", "many.fa", "-o", "out.bam"],
             "pairs": ["pairs", "c.fa", "d.fa", "-o", "out.tsv"],
             "search": ["search", "queries.fa", "proteins.fa", "-o", "out.tsv"],
             "apsp": ["apsp", "large.tsv", "--dtype", "int64", "-o", "out.npy"],
+            "infer": ["infer", "reads.onnx", "--reads", "many.fa", "--encode", "onehot:ACGT", "--window", "40", "--step", "1",
+                      "--batch", "1", "--output", "out.npy"],
         }
         with tempfile.TemporaryDirectory() as folder:
+            for name in os.listdir(self.source):
+                os.link(os.path.join(self.source, name), os.path.join(folder, name))
             self.large(folder)
+            short = {name: JOBS[name][0] for name in ("align", "pairs", "search", "apsp", "infer")}
+            cases = [(name, job, short[name]) for name, job in long.items() if re.search(self.args.only, name)]
+            with concurrent.futures.ThreadPoolExecutor(min(len(cases) or 1, self.args.jobs)) as pool:
+                for lines in pool.map(lambda case: self.signals_of(folder, *case), cases):
+                    print("\n".join(lines))
+
+    def signals_of(self, source, name, job, small):
+        lines = []
+        with tempfile.TemporaryDirectory() as folder:
+            for file in os.listdir(source):
+                os.link(os.path.join(source, file), os.path.join(folder, file))
             before = set(os.listdir(folder))
-            for name, job in jobs.items():
-                if not re.search(self.args.only, name):
-                    continue
-                for number, code, delay in ((signal.SIGINT, 130, 1.2), (signal.SIGKILL, -9, 1.5), (signal.SIGTERM, 143, 1.8),
-                                            (signal.SIGINT, 130, 2.5))[::self.args.every]:
-                    label = "%s, %s after %g s" % (name, number.name, delay)
-                    row = self.table.setdefault(number.name, [0, 0, 0, 0])
-                    row[0] += 1
-                    child = subprocess.Popen([self.args.program] + job + ["-q", "--backend", "cuda"], cwd=folder, stdin=subprocess.DEVNULL,
-                                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ, TMPDIR=folder))
-                    time.sleep(delay)
-                    child.send_signal(number)
-                    sent = time.monotonic()
-                    try:
-                        _, text = child.communicate(timeout=20)
-                    except subprocess.TimeoutExpired:
-                        child.kill()
-                        child.communicate()
-                        self.wrong(number.name, label, "does not stop")
-                        continue
-                    took = time.monotonic() - sent
-                    made = [n for n in os.listdir(folder) if n not in before]
-                    final = [n for n in made if ".tmp." not in n]
-                    print("%s: exit %d, %.2f s after it" % (label, child.returncode, took))
-                    if child.returncode == 0:
-                        row[2] += 1  # it had ended before
-                    elif child.returncode != code:
-                        self.wrong(number.name, label, "exit code %d: %s" % (child.returncode, text.decode(errors="replace")[:200]))
-                    else:
-                        row[1] += 1
-                        if number != signal.SIGKILL and made:
-                            self.wrong(number.name, label, "left behind %s" % made)
-                        if number != signal.SIGKILL and took > 1:
-                            self.wrong(number.name, label, "took %.1f s to stop" % took)
-                        if final:
-                            self.wrong(number.name, label, "a final file: %s" % final)
-                    for n in made:
-                        os.unlink(os.path.join(folder, n))
+            command = [self.args.program] + small + ["-q", "--backend", "cuda"]
+            go = lambda: subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                        env=dict(os.environ, TMPDIR=folder))
+            started, first = time.monotonic(), go()
+            whole, length = self.contents(folder, set(os.listdir(folder)) - before), time.monotonic() - started
+            if first.returncode != 0 or not whole:
+                self.wrong("signals", name, "does not run: %s" % first.stderr.decode(errors="replace")[:300])
+                return lines
+            for n in whole:
+                os.unlink(os.path.join(folder, n))
+            kinds = ((signal.SIGINT, 130), (signal.SIGKILL, -9), (signal.SIGTERM, 143))
+            moments = [(job, number, code, delay) for (number, code), delay in
+                       zip((kinds[0], kinds[1], kinds[2], kinds[0]), (1.2, 1.5, 1.8, 2.5))]
+            moments += [(small, number, code, length * k / 8) for k in range(9) for number, code in kinds]
+            for words, number, code, delay in moments[::self.args.every]:
+                lines += self.signal(folder, before, words, number, code, delay, whole, name)
+                if number == signal.SIGKILL:
+                    # what was left behind is in nobody's way
+                    again = go()
+                    if again.returncode != 0 or self.contents(folder, whole) != whole:
+                        self.wrong(number.name, name, "the next run: exit %d, other bytes" % again.returncode)
+                for n in set(os.listdir(folder)) - before:
+                    os.unlink(os.path.join(folder, n))
+        return lines
+
+    @staticmethod
+    def contents(folder, names):
+        found = {}
+        for name in names:
+            if os.path.exists(os.path.join(folder, name)):
+                with open(os.path.join(folder, name), "rb") as file:
+                    found[name] = file.read()
+        return found
+
+    def signal(self, folder, before, words, number, code, delay, whole, name):
+        """One signal to one process after `delay` seconds."""
+        label = "%s, %s after %.2f s" % (name, number.name, delay)
+        row = self.table.setdefault(number.name, [0, 0, 0, 0])
+        row[0] += 1
+        child = subprocess.Popen([self.args.program] + words + ["-q", "--backend", "cuda"], cwd=folder, stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ, TMPDIR=folder))
+        time.sleep(delay)
+        child.send_signal(number)
+        sent = time.monotonic()
+        try:
+            _, text = child.communicate(timeout=20)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.communicate()
+            self.wrong(number.name, label, "does not stop")
+            return []
+        took = time.monotonic() - sent
+        made = [n for n in os.listdir(folder) if n not in before]
+        final = [n for n in made if ".tmp." not in n]
+        if child.returncode == 0:
+            row[2] += 1  # it had ended before
+        elif child.returncode == -number and delay < 0.1:
+            row[1] += 1  # it had not begun
+        elif child.returncode != code:
+            self.wrong(number.name, label, "exit code %d: %s" % (child.returncode, text.decode(errors="replace")[:200]))
+        else:
+            row[1] += 1
+            if number != signal.SIGKILL and made:
+                self.wrong(number.name, label, "left behind %s" % made)
+            if number != signal.SIGKILL and took > 1:
+                self.wrong(number.name, label, "took %.1f s to stop" % took)
+        if any(whole.get(n) != data for n, data in self.contents(folder, final).items()):
+            self.wrong(number.name, label, "a final file that is not whole: %s" % final)
+        return ["%s: exit %d, %.2f s after it" % (label, child.returncode, took)]
 
     def together(self):
         """Many processes at once on one GPU give one answer."""
@@ -454,7 +562,7 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--together", type=int, default=100, help="faults of one process")
     parser.add_argument("--kinds", default="call,lost,memory,limit,squeeze,host,thread")
-    parser.add_argument("--parts", default="matrix,faults,signals,together")
+    parser.add_argument("--parts", default="matrix,hostile,faults,signals,together")
     parser.add_argument("--repeats", type=int, default=3, help="of the same job in the matrix")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--limit", type=int, default=60, help="seconds after which a process hangs")
@@ -479,6 +587,8 @@ def main():
             tried.wrong("calls", name, "inject_cuda.c does not know it")
         if not args.pretend and "matrix" in args.parts:
             tried.matrix()
+        if "hostile" in args.parts:
+            tried.hostile()
         if "faults" in args.parts:
             tried.all()
         if not args.pretend and "signals" in args.parts:

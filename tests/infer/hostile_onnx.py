@@ -17,8 +17,12 @@ def constant(name, dtype, *values, dims=None):
     return tensor(name, dtype, [len(values)] if dims is None else dims, struct.pack(f"<{len(values)}{CODES[dtype]}", *values))
 
 
+nodes_of = {}  # model -> its node, for hostile_gpu.py
+
+
 def of(op, *operands, outputs=1, domain="", opset=17, **attributes):
     """A node of constants a, b, c, ...; (dtype, values...) or (dtype, [dims], values...); None: left out."""
+    kept = op, operands, attributes, domain, outputs, opset
     names, tensors = [], []
     for name, operand in zip("abcdefghijklmnopqr", operands):
         names.append(name if operand else "")
@@ -28,7 +32,9 @@ def of(op, *operands, outputs=1, domain="", opset=17, **attributes):
             tensors.append(constant(name, dtype, *values, dims=dims))
     made = [f"y{i}" for i in range(outputs)]
     extra = chunk(8, chunk(1, domain) + number(2, 1)) if domain else b""
-    return t.model([node(op, names, made, domain=domain, **attributes)], [], [t.value("y0", FLOAT, [])], tensors, opset, extra)
+    model = t.model([node(op, names, made, domain=domain, **attributes)], [], [t.value("y0", FLOAT, [])], tensors, opset, extra)
+    nodes_of[model] = kept
+    return model
 
 
 def strange(dtype, dims, fields):
@@ -103,6 +109,7 @@ models = {
     "most_nibbles": strange(UINT4, [MOST], b""),
     "integers_in_floats": strange(INT64, [2], packed(4, "f", 1, 2)),
 }
+nodes = {name: nodes_of[model] for name, model in models.items() if model in nodes_of}
 
 
 def main():
