@@ -32,7 +32,12 @@ TOOLS = {
     "synccheck": [],
 }
 # a GPU's results lead these to kernels that they do not launch without one; two need one of many multiprocessors, and cuBLASLt
-ALWAYS = re.compile(r"pairs long.*cuda-dpx|many (deep )?tiles|product large|align (semiglobal )?(90|700) cuda-dpx")
+ALWAYS = re.compile(r"pairs long.*cuda-dpx|many (deep )?tiles|many small tiles cuda-dp4a|product large signed cuda-tensor|align (semiglobal )?(90|700) cuda-dpx")
+# jobs for a process of their own, with what the tools are told besides: cuBLASLt's kernels take minutes under racecheck
+APART = {"product large signed cuda-tensor": {"racecheck": ["--kernel-name-exclude", "kernel_substring=gemm"]}}
+LONG = re.compile(r"apsp u16|search|pairs long|product large")  # under racecheck
+# found where nothing is wrong: initcheck does not follow what cuBLASLt's kernel stores
+KNOWN = {"initcheck": re.compile(r"Uninitialized __global__ memory read of size 4 bytes at lw_finish")}
 LABORATORY = [{"bench techniques": ["bench", "techniques", "--quick", "--repeat", "1"]}, {"bench ceilings": ["bench", "ceilings", "--quick", "--repeat", "1"]}]
 LAB = re.compile(r"^(lab_|any_shifts|bits|votes|sums|broadcast|bytes|cells|census|compaction|divisions|dots|errors|functions|horner|logic|"
                  r"probe_|relax|residual|running_sums|softmax_|transposition|unrolled|upper_halves|wide_|block_sums|accumulators|"
@@ -76,7 +81,7 @@ def sequences(folder):
     letters = lambda n, alphabet=dna: "".join(draw.choice(alphabet) for _ in range(n))
     reference = letters(5000)
     fasta(folder + "/ref.fa", "chr", [reference, letters(400)])
-    for n, many in ((40, 40), (90, 40), (145, 40), (250, 20), (700, 8), (1500, 4), (2600, 1)):
+    for n, many in ((40, 20), (90, 20), (145, 20), (250, 10), (700, 4), (1500, 2), (2600, 1)):
         reads = []
         for _ in range(many):
             at = draw.randrange(len(reference) - n)
@@ -147,7 +152,9 @@ def arrays(folder):
     bytes_("big-w", "b", 2048, 2048)
     bytes_("channels", "B", 1, 48, 9, 9)
     bytes_("channels-kernel", "b", 20, 48, 3, 3)
-    # tiles for every multiprocessor of a large GPU
+    # tiles for every multiprocessor of a large GPU, and six for each
+    bytes_("small-tiles-a", "B", 900, 9, 32)
+    bytes_("small-tiles-b", "b", 900, 32, 8)
     bytes_("tiles-a", "B", 140, 70, 64)
     bytes_("tiles-b", "b", 140, 64, 40)
     bytes_("deep-tiles-a", "B", 140, 40, 256)
@@ -305,6 +312,7 @@ def jobs(folder, backends):
             layer("product odd", "matmul-integer", "--input", "x=deep40.npy", "--input", "w=wodd.npy")
             layer("products", "matmul-integer", "--input", "x=many-a.npy", "--input", "w=many-b.npy")
             layer("many tiles", "matmul-integer", "--input", "x=tiles-a.npy", "--input", "w=tiles-b.npy")
+            layer("many small tiles", "matmul-integer", "--input", "x=small-tiles-a.npy", "--input", "w=small-tiles-b.npy")
             layer("many deep tiles", "matmul-integer", "--input", "x=deep-tiles-a.npy", "--input", "w=deep-tiles-b.npy")
             layer("dynamic", "linear-dynamic", "--input", "x=fx.npy", "--input", "w=wt.npy", "--input", "w-scale=0.01")
             layer("convolution", "conv2d", "--input", "x=image.npy", "--input", "w=kernel.npy", "--set", "pads=1,1,1,1", *scales)
@@ -345,6 +353,7 @@ class Check:
         self.end = time.monotonic() + args.until
         self.left_out = self.number = 0
         self.late = collections.Counter()
+        self.notes = []
 
     def one(self, tool, some, number):
         """Runs some jobs by one process under one tool; (tool, names, exit code, what the tool said, kernels, seconds)."""
@@ -360,7 +369,8 @@ class Check:
         if tool == "pretend":
             env["LW_CUDA_PRETEND"] = "1"
         elif tool != "none":
-            command = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "99", "--print-limit", "20", "--log-file", "log%d" % number] + TOOLS[tool] + command
+            command = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "99", "--print-limit", "20", "--log-file", "log%d" % number] + TOOLS[tool] + [
+                word for name in some for word in APART.get(name, {}).get(tool, [])] + command
         started = time.monotonic()
         process = subprocess.Popen(command, cwd=self.folder, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                    stderr=subprocess.DEVNULL, start_new_session=True)
@@ -374,17 +384,20 @@ class Check:
         exits = [line.split("\t")[0] for line in read(jobs + ".done").splitlines()]
         wrong = [name for name, done in zip(some, exits + ["none"] * len(some)) if done != "0"]
         text = read(os.path.join(self.folder, "log%d" % number))
+        text = found(text)
+        known = [line for line in text.splitlines() if tool in KNOWN and KNOWN[tool].search(line)]
+        if known and all(line in known or "ERROR SUMMARY" in line for line in text.splitlines()):
+            self.notes += ["%s, known: %s" % (tool, line.strip()) for line in known]
+            text, code = "", 0 if code == 99 else code
         if code == "timeout":
-            text, code = found(text), 0
+            code = 0
             self.late[tool] += len(wrong)
             some = {name: some[name] for name in some if name not in wrong}
             if text:
                 code = 99
         elif wrong:
-            text = "jobs that failed: %s\n%s%s" % (", ".join(wrong), read(os.path.join(self.folder, "said%d" % number)), found(text))
+            text = "jobs that failed: %s\n%s%s" % (", ".join(wrong), read(os.path.join(self.folder, "said%d" % number)), text)
             code = code or 1
-        else:
-            text = found(text)
         ran = collections.Counter()
         for line in read(kernels).splitlines():
             n, mangled = line.split("\t")
@@ -395,9 +408,10 @@ class Check:
         return tool, some, code, text, ran, time.monotonic() - started
 
     def lists(self, table, n):
-        """The jobs in n lists; neighbours, which are alike, in different ones."""
-        names = list(table)
-        return [{name: table[name] for name in names[i::n]} for i in range(min(n, len(names)))]
+        """The jobs in n lists; neighbours, which are alike, in different ones; what takes long first."""
+        table = dict(sorted(table.items(), key=lambda job: not LONG.search(job[0])))
+        names = [name for name in table if name not in APART]
+        return [{name: table[name]} for name in table if name in APART] + [{name: table[name] for name in names[i::n]} for i in range(min(n, len(names)))]
 
     def run(self, table):
         with concurrent.futures.ThreadPoolExecutor(self.args.jobs) as pool:
@@ -418,7 +432,8 @@ class Check:
                 self.known.update(ran)
                 self.by_tool[tool].update({k: n for k, n in ran.items() if n})
                 if self.args.verbose:
-                    print("%s: %d jobs: exit %s, %d kernels, %.1f s" % (tool, len(some), code, sum(1 for n in ran.values() if n), took), flush=True)
+                    print("%s: %s: exit %s, %d kernels, %.1f s" % (tool, "; ".join(some) if len(some) < 3 else "%d jobs" % len(some), code,
+                                                                   sum(1 for n in ran.values() if n), took), flush=True)
                 if code != 0:
                     self.failed[tool] += 1
                     print("FAILED %s: exit %s of %s\n%s" % (tool, code, "; ".join(some), "\n".join(text.splitlines()[:self.args.show])), flush=True)
@@ -466,6 +481,14 @@ class Check:
         for tool, ran in self.by_tool.items():
             print("| %s | %d | %d of %d | %d of %d | %d | %.0f | %d |" % (tool, self.runs[tool], len(product & set(ran)), len(product), len(lab & set(ran)),
                                                                   len(lab), sum(ran.values()), self.seconds[tool], self.failed[tool]))
+        for note in sorted(set(self.notes)):
+            print(note)
+        tool = shutil.which("cuobjdump")
+        if tool:
+            text = subprocess.run([tool, "-symbols", self.args.program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+            code = {line.split()[-1] for line in text.splitlines() if re.match(r"(FUNC|STT_FUNC)\s.*ENTRY", line)}
+            print("%d kernels in the machine code, %d of them known to the program" % (len(code), len(code & self.known)))
+            failed += len(code - self.known)
         missing = collections.defaultdict(list)
         for tool, ran in self.by_tool.items():
             wanted = (product if not self.args.only else set()) | (lab if self.args.laboratory else set())
