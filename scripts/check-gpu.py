@@ -32,9 +32,10 @@ TOOLS = {
     "synccheck": [],
 }
 # a GPU's results lead these to kernels that they do not launch without one; two need one of many multiprocessors, and cuBLASLt
-ALWAYS = re.compile(r"pairs long.*cuda-dpx|many (deep )?tiles|many small tiles cuda-dp4a|product large signed cuda-tensor|align (semiglobal )?(90|700) cuda-dpx")
+ALWAYS = re.compile(r"pairs long.*cuda-dpx|many (deep )?tiles|many small tiles cuda-dp4a|product large( signed)? cuda-tensor|align (semiglobal )?(90|700) cuda-dpx")
 # jobs for a process of their own, with what the tools are told besides: cuBLASLt's kernels take minutes under racecheck
-APART = {"product large signed cuda-tensor": {"racecheck": ["--kernel-name-exclude", "kernel_substring=gemm"]}}
+APART = dict.fromkeys(("product large cuda-tensor", "product large signed cuda-tensor"),
+                      {"racecheck": ["--kernel-name-exclude", "kernel_substring=gemm"]})
 LONG = re.compile(r"apsp u16|search|pairs long|product large")  # under racecheck
 # found where nothing is wrong: initcheck does not follow what cuBLASLt's kernel stores
 KNOWN = {"initcheck": re.compile(r"Uninitialized __global__ memory read of size 4 bytes at lw_finish")}
