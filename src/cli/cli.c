@@ -638,7 +638,8 @@ int cli_end(cli *run, lw_status status, lw_error *err)
     if (!close_output(status == LW_OK ? err : &own) && status == LW_OK)
         status = LW_E_IO;
     int code = status == LW_OK ? CLI_DONE : status == LW_E_ARG ? CLI_USAGE : CLI_FAILED;
-    if (status == LW_E_INTERRUPTED && stop_signal)
+    /* a signal also breaks off what waits in a system call, which then fails */
+    if (status != LW_OK && stop_signal)
         code = 128 + stop_signal;
     if (status != LW_OK)
         say(run, LW_SAY_ERROR, *err->message ? err->message : lw_status_name(status));
