@@ -38,7 +38,10 @@ lw_status lw_realign_scan(const lw_realign_run *run, const char *path, const lw_
     lw_realign_batch batch = {0};
     lw_status status;
     bool got = true;
-    LW_TRY_END(lw_seqio_open(&reader, &path, 1, options, err));
+    lw_host quiet = {.stop = options->host ? options->host->stop : NULL};
+    lw_seqio_options once = *options; /* the other pass warns */
+    once.host = &quiet;
+    LW_TRY_END(lw_seqio_open(&reader, &path, 1, &once, err));
     LW_TRY_END(lw_realign_lane_open(&lane, run, &lw_align_cpu, 0, err));
     for (int64_t number = 1; got; number++) {
         bam1_t *record = lw_realign_next(&batch);

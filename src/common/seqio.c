@@ -25,6 +25,7 @@
 enum {
     BUFFER = 1 << 18,     /* bytes of text per read; larger ones gain nothing */
     STOP_INTERVAL = 4096, /* records between two looks at the host's stop flag */
+    LINE_ROOM = 1 << 12,  /* bytes of a SAM line to make room for at least */
     NAME_SHOWN = 80       /* characters of a name in messages */
 };
 
@@ -41,6 +42,8 @@ typedef struct input {
     BGZF *text;   /* FASTA, FASTQ */
     htsFile *hts; /* SAM, BAM, CRAM */
     sam_hdr_t *header;
+    bool open_end;     /* SAM: the last line has no line end */
+    size_t line_bytes; /* SAM: of the line that was parsed last */
     /* of text */
     uint8_t *buffer;
     int begin, end; /* what of the buffer is unread */
@@ -513,8 +516,12 @@ static lw_status fail_cut_short(const input *in, lw_error *err)
 }
 
 /* The end: for a pipe, only now can one see whether it was the real one. */
-static lw_status check_end(const input *in, lw_error *err)
+static lw_status check_end(const lw_seqio *r, input *in, lw_error *err)
 {
+    if (in->open_end)
+        lw_say(r->options.host, LW_SAY_WARNING, "%s: its last line has no end: it may have been cut short",
+               in->shown);
+    in->open_end = false;
     if (in->kind == LW_FILE_CRAM
             ? cram_eof(in->hts->fp.cram) == 2
             : in->kind == LW_FILE_BAM && in->hts->fp.bgzf->is_compressed && in->hts->fp.bgzf->no_eof_block)
@@ -535,20 +542,142 @@ static lw_status check_name(const input *in, int64_t number, const bam1_t *recor
     return LW_OK;
 }
 
+/* --- SAM text ------------------------------------------------------------------------------------- */
+
+enum { QNAME, FLAG, RNAME, POS, MAPQ, CIGAR, RNEXT, PNEXT, TLEN, SEQ, QUAL, COLUMNS };
+
+/* The text of column k (from 0) of a SAM line that htslib has parsed: it ends some columns with NUL. */
+static const char *sam_column(const char *line, int k)
+{
+    for (; k > 0; line++)
+        k -= *line == '\t' || *line == '\0';
+    return line;
+}
+
+/* As hts_getline(), but in->open_end tells of a last line without its end; packed text has a checksum. */
+static int next_line(input *in, kstring_t *line)
+{
+    if (in->hts->is_bgzf || in->hts->format.compression != no_compression)
+        return hts_getline(in->hts, '\n', line);
+    ssize_t n = 1;
+    line->l = 0;
+    while (n > 0 && (line->l == 0 || line->s[line->l - 1] != '\n')) {
+        if (ks_resize(line, line->l + LINE_ROOM) < 0)
+            return -2;
+        n = hgetln(line->s + line->l, line->m - line->l, in->hts->fp.hfile);
+        line->l += n > 0 ? (size_t)n : 0;
+    }
+    if (n < 0)
+        return -2;
+    if (line->l == 0)
+        return -1;
+    in->hts->lineno++;
+    in->open_end = line->s[line->l - 1] != '\n';
+    line->l -= !in->open_end;
+    line->l -= line->l > 0 && line->s[line->l - 1] == '\r';
+    line->s[line->l] = '\0';
+    return 0;
+}
+
+/* As sam_read1(); the text of a SAM line stays until the next. */
+static int read_whole(input *in, bam1_t *record)
+{
+    if (in->kind != LW_FILE_SAM)
+        return sam_read1(in->hts, in->header, record);
+    kstring_t *line = &in->hts->line;
+    if (line->l == 0) {
+        int ret = next_line(in, line);
+        if (ret < 0)
+            return ret;
+    }
+    in->line_bytes = line->l;
+    int ret = sam_parse1(line, in->header, record);
+    line->l = 0;
+    return ret;
+}
+
+static bool is_number(const char *text)
+{
+    text += *text == '-';
+    if (!isdigit((unsigned char)*text))
+        return false;
+    while (isdigit((unsigned char)*text))
+        text++;
+    return *text == '\t' || *text == '\0';
+}
+
+/* Of SEQ by CIGAR, in a record of which htslib may have read a part; all where one of the two is missing. */
+static int64_t covered_letters(const bam1_t *record)
+{
+    const bam1_core_t *c = &record->core;
+    return c->n_cigar > 0 && c->l_qseq > 0 ? bam_cigar2qlen((int)c->n_cigar, bam_get_cigar(record))
+                                           : c->l_qseq;
+}
+
+/* What is wrong with a line that htslib refuses without a reason. */
+static void explain(const input *in, const bam1_t *record, char *text, size_t size)
+{
+    static const struct {
+        int column;
+        const char *name;
+    } numbers[] = {{FLAG, "FLAG"}, {POS, "POS"}, {MAPQ, "MAPQ"}, {PNEXT, "PNEXT"}, {TLEN, "TLEN"}};
+    const char *line = in->hts->line.s, *end = line + in->line_bytes;
+    int columns = 1;
+    for (const char *p = line; p < end; p++)
+        columns += *p == '\t' || *p == '\0';
+    if (columns < COLUMNS) {
+        snprintf(text, size, "it has %d of the %d columns: is the file cut short?", columns, COLUMNS);
+        return;
+    }
+    if (sam_hdr_nref(in->header) == 0 && *sam_column(line, RNAME) != '*') {
+        snprintf(text, size, "the header has no @SQ lines");
+        return;
+    }
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        const char *value = sam_column(line, numbers[i].column);
+        if (!is_number(value)) {
+            size_t shown = strcspn(value, "\t");
+            snprintf(text, size, "its %s is '%.*s'", numbers[i].name,
+                     shown < NAME_SHOWN ? (int)shown : NAME_SHOWN, value);
+            return;
+        }
+    }
+    const char *quality = sam_column(line, QUAL);
+    size_t letters = strcspn(sam_column(line, SEQ), "\t"), qualities = strcspn(quality, "\t");
+    if (letters != qualities && !(qualities == 1 && *quality == '*'))
+        snprintf(text, size, "%zu qualities for %zu letters", qualities, letters);
+    else if (covered_letters(record) != record->core.l_qseq)
+        snprintf(text, size, "its CIGAR covers %lld letters, SEQ has %d", (long long)covered_letters(record),
+                 record->core.l_qseq);
+    else
+        snprintf(text, size, "its CIGAR, a number out of range or an optional field is not valid SAM");
+}
+
+static lw_status fail_line(const input *in, const bam1_t *record, int64_t number, lw_error *err)
+{
+    char why[160];
+    if (in->hts->format.compression == no_compression && herrno(in->hts->fp.hfile))
+        return lw_fail(err, LW_E_IO, "%s: reading failed near line %lld: %s", in->shown,
+                       (long long)in->hts->lineno, strerror(herrno(in->hts->fp.hfile)));
+    explain(in, record, why, sizeof why);
+    return lw_fail(err, LW_E_INPUT, "%s: record %lld: line %lld is not a valid SAM record: %s", in->shown,
+                   (long long)number, (long long)in->hts->lineno, why);
+}
+
 static lw_status read_bam(lw_seqio *r, lw_read_batch *b, lw_read *read, bool *got, lw_error *err)
 {
     input *in = &r->inputs[r->current];
     *got = false;
     for (;;) {
         errno = 0;
-        int ret = sam_read1(in->hts, in->header, r->record);
+        r->record->core.n_cigar = 0;
+        r->record->core.l_qseq = 0;
+        int ret = read_whole(in, r->record);
         if (ret < -1) {
             r->number++;
             read->number = r->number;
             if (in->kind == LW_FILE_SAM)
-                return fail_record(r, b, err, "line %lld is not a valid SAM record%s",
-                                   (long long)in->hts->lineno,
-                                   sam_hdr_nref(in->header) == 0 ? " (its header has no @SQ lines)" : "");
+                return fail_line(in, r->record, r->number, err);
             return fail_record(r, b, err, "it cannot be decoded: the file is cut short or damaged%s",
                                in->kind == LW_FILE_CRAM
                                    ? ", or it was written with another reference: convert it to "
@@ -569,15 +698,7 @@ static lw_status read_bam(lw_seqio *r, lw_read_batch *b, lw_read *read, bool *go
         *got = true;
         return copy_record(r, b, read, r->record, err);
     }
-    return check_end(in, err);
-}
-
-/* The text of column k (from 0) of a SAM line that htslib has parsed: it ends some columns with NUL. */
-static const char *sam_column(const char *line, int k)
-{
-    for (; k > 0; line++)
-        k -= *line == '\t' || *line == '\0';
-    return line;
+    return check_end(r, in, err);
 }
 
 static lw_status unknown_reference(const input *in, int64_t number, const bam1_t *record, const char *column,
@@ -594,7 +715,6 @@ static lw_status unknown_reference(const input *in, int64_t number, const bam1_t
  * refused. */
 static lw_status keep_places(const input *in, int64_t number, bam1_t *record, lw_error *err)
 {
-    enum { FLAG = 1, RNAME = 2, RNEXT = 6 };
     const char *line = in->hts->line.s;
     bam1_core_t *c = &record->core;
     if (!(c->flag & BAM_FUNMAP) && c->tid >= 0 && c->mtid >= 0)
@@ -619,22 +739,6 @@ static lw_status keep_places(const input *in, int64_t number, bam1_t *record, lw
     return LW_OK;
 }
 
-/* As sam_read1(); the text of a SAM line stays until the next. */
-static int read_whole(input *in, bam1_t *record)
-{
-    if (in->kind != LW_FILE_SAM)
-        return sam_read1(in->hts, in->header, record);
-    kstring_t *line = &in->hts->line;
-    if (line->l == 0) {
-        int ret = hts_getline(in->hts, '\n', line);
-        if (ret < 0)
-            return ret;
-    }
-    int ret = sam_parse1(line, in->header, record);
-    line->l = 0;
-    return ret;
-}
-
 lw_status lw_seqio_record(lw_seqio *r, bam1_t *record, bool *got, lw_error *err)
 {
     input *in = &r->inputs[0];
@@ -646,7 +750,7 @@ lw_status lw_seqio_record(lw_seqio *r, bam1_t *record, bool *got, lw_error *err)
     record->core.l_qseq = 0;
     int ret = read_whole(in, record);
     if (ret == -1)
-        return check_end(in, err);
+        return check_end(r, in, err);
     r->number++;
     if (ret >= 0) {
         *got = true;
@@ -655,15 +759,13 @@ lw_status lw_seqio_record(lw_seqio *r, bam1_t *record, bool *got, lw_error *err)
         return check_name(in, r->number, record, err);
     }
     /* htslib says only that it refuses the record; what it has read so far says why */
-    const bam1_core_t *c = &record->core;
-    int64_t covered =
-        c->n_cigar > 0 && c->l_qseq > 0 ? bam_cigar2qlen((int)c->n_cigar, bam_get_cigar(record)) : c->l_qseq;
-    if (in->kind != LW_FILE_CRAM && covered != c->l_qseq)
+    const int64_t covered = covered_letters(record);
+    if (in->kind != LW_FILE_CRAM && covered != record->core.l_qseq)
         return lw_fail(err, LW_E_INPUT, "%s: record %lld (%.254s): its CIGAR covers %lld letters, SEQ has %d",
-                       in->shown, (long long)r->number, bam_get_qname(record), (long long)covered, c->l_qseq);
+                       in->shown, (long long)r->number, bam_get_qname(record), (long long)covered,
+                       record->core.l_qseq);
     if (in->kind == LW_FILE_SAM)
-        return lw_fail(err, LW_E_INPUT, "%s: record %lld: line %lld is not a valid SAM record", in->shown,
-                       (long long)r->number, (long long)in->hts->lineno);
+        return fail_line(in, record, r->number, err);
     return lw_fail(err, LW_E_INPUT,
                    "%s: record %lld: it cannot be decoded: the file is cut short or damaged%s", in->shown,
                    (long long)r->number,

@@ -508,21 +508,26 @@ Test(seqio, bad_sam_lines)
     static const char header[] = "@HD\tVN:1.6\n@SQ\tSN:ref\tLN:40\n";
     static const char *const lines[] = {"a\t0\tref\t3\t60\t4M\t*\t0\t0\tACGT\tIII\n",
                                         "a\t0\tref\t3\t60\t4M\t*\t0\t0\tACG\tIII\n", "a\t0\tref\n",
-                                        "a\t0\tref\t3\t60\t4Q\t*\t0\t0\tACGT\tIIII\n"};
+                                        "a\t0\tref\t3\t60\t4Q\t*\t0\t0\tACGT\tIIII\n",
+                                        "a\t0\tref\t3rd\t60\t4M\t*\t0\t0\tACGT\t*\n"};
+    static const char *const reasons[] = {
+        "3 qualities for 4 letters", "its CIGAR covers 4 letters, SEQ has 3",
+        "it has 3 of the 11 columns: is the file cut short?",
+        "its CIGAR, a number out of range or an optional field is not valid SAM", "its POS is '3rd'"};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         char text[256];
         snprintf(text, sizeof text, "%sok\t4\t*\t0\t0\t*\t*\t0\t0\tA\tI\n%s", header, lines[i]);
         char *got = read_file(test_write("bad.sam", text, strlen(text)));
-        cr_expect(strstr(got, "ERROR FILE: record 2: line 4 is not a valid SAM record"), "case %zu: %s", i,
-                  got);
+        const char *found = strstr(got, "ERROR FILE: record 2: line 4 is not a valid SAM record: ");
+        cr_expect(found && strstr(found, reasons[i]), "case %zu: %s", i, got);
         free(got);
     }
     /* no header at all: fine for unplaced reads; htslib reads no placed ones then */
     const char *bare = "a\t4\t*\t0\t0\t*\t*\t0\t0\tACGT\tIIII\nb\t16\tref\t3\t60\t4M\t*\t0\t0\tAAGT\tABCD\n";
     char *got = read_all(&(const char *){test_write("bare.sam", bare, strlen(bare))}, 1, NULL, NULL, 1, 0);
     cr_expect_str_eq(
-        got, "a||ACGT|IIII\nERROR FILE: record 2: line 2 is not a valid SAM record (its header has no "
-             "@SQ lines)\n");
+        got, "a||ACGT|IIII\nERROR FILE: record 2: line 2 is not a valid SAM record: the header has no "
+             "@SQ lines\n");
     free(got);
 }
 
