@@ -364,21 +364,21 @@ static void report(files *f)
         const lw_seqio_counts *c = lw_seqio_count(f->run.reader[r]);
         sum.secondary += c->secondary;
         sum.supplementary += c->supplementary;
-        if (f->run.kind != LW_RUN_PAIRS) {
-            sum.empty += c->empty;
-            sum.unnamed += c->unnamed;
-        }
+        sum.empty += c->empty;
+        sum.unnamed += c->unnamed;
     }
     if (sum.secondary + sum.supplementary > 0)
         lw_say(host, LW_SAY_INFO,
                "left out %lld secondary and %lld supplementary records of the input: their reads are aligned "
                "once",
                (long long)sum.secondary, (long long)sum.supplementary);
+    const bool pairs = f->run.kind == LW_RUN_PAIRS; /* where letters are missing, gaps may still be aligned */
+    const char *what = pairs ? "sequence" : "read";
     if (sum.empty > 0)
-        lw_say(host, LW_SAY_WARNING, "%lld read%s without letters: written as unmapped", (long long)sum.empty,
-               sum.empty == 1 ? "" : "s");
+        lw_say(host, LW_SAY_WARNING, "%lld %s%s without letters%s", (long long)sum.empty, what,
+               sum.empty == 1 ? "" : "s", pairs ? "" : ": written as unmapped");
     if (sum.unnamed > 0)
-        lw_say(host, LW_SAY_WARNING, "%lld read%s without a name: written as '*'", (long long)sum.unnamed,
+        lw_say(host, LW_SAY_WARNING, "%lld %s%s without a name: written as '*'", (long long)sum.unnamed, what,
                sum.unnamed == 1 ? "" : "s");
     if (f->flagged > 0)
         lw_say(

@@ -83,7 +83,9 @@ int align_fill_job(cli *run, const align_options *o, lw_align_format fallback, l
                                        (long long)open->value[less], (long long)extend->value[less]);
         }
     }
-    job->min_score = o->min_score;
+    job->min_score = (int)o->min_score;
+    if (job->min_score != o->min_score)
+        return cli_usage_error(run, "--min-score: %.10g is not a whole number", o->min_score);
     job->split_matches = o->eqx;
     job->drop_unmapped = o->no_unmapped;
     job->read_group = o->read_group;

@@ -9,7 +9,7 @@ typedef struct align_options {
     int mode, strand, type, format; /* indices into the choices; -1: not given */
     int match, mismatch;
     cli_list gap_open, gap_extend; /* one number, or two with two-piece gaps */
-    int min_score;
+    double min_score;              /* EMBOSS's presets have halves */
     const char *matrix, *read_group;
     bool eqx, no_unmapped;
     int64_t batch;
@@ -46,7 +46,7 @@ extern const char *const align_mode_names[],
      NULL},                                                                                                 \
     {0, "type", "TYPE", "auto (default: seen from the letters), dna or protein", CLI_CHOICE, &(o).type, 0,  \
      0, align_type_names},                                                                                  \
-    {0, "min-score", "N", "alignments that score less count as none (local: 1; else no limit)", CLI_INT,    \
+    {0, "min-score", "N", "alignments that score less count as none (local: 1; else no limit)", CLI_DOUBLE, \
      &(o).min_score, -2147483647.0, 2147483647.0, NULL}
 #define ALIGN_MEANS_ROWS(o)                                                                                 \
     {0, "batch", "SIZE", "letters of reads taken at a time (default: what suits the backend);\n"            \

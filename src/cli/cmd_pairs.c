@@ -4,7 +4,7 @@
 #include "cli/commands.h"
 #include "lanewise/align.h"
 
-#include <stdlib.h>
+#include <math.h>
 
 static const cli_spec spec = {
     .name = "pairs",
@@ -77,10 +77,13 @@ int cmd_pairs(int argc, char **argv)
         return cli_usage_error(&run, "--scores-only writes no CIGARs: leave out --eqx");
     if (preset == LW_PRESET_EDIT && o.min_score != INT32_MIN)
         return cli_usage_error(&run, "--preset edit gives distances, not scores: leave out --min-score");
-    if (units[preset] == 0.5 && o.min_score != INT32_MIN && o.min_score != 0) {
-        if (abs(o.min_score) > INT32_MAX / 2)
-            return cli_usage_error(&run, "--min-score: %d is outside %d to %d", o.min_score, -INT32_MAX / 2,
-                                   INT32_MAX / 2);
+    if (units[preset] == 0.5 && o.min_score != INT32_MIN) {
+        const int most = INT32_MAX / 2;
+        if (fabs(o.min_score) > most)
+            return cli_usage_error(&run, "--min-score: %.10g is outside %d to %d", o.min_score, -most, most);
+        if (2 * o.min_score != floor(2 * o.min_score))
+            return cli_usage_error(&run, "--min-score: %.10g: EMBOSS's scores are multiples of 0.5",
+                                   o.min_score);
         o.min_score *= 2; /* it is given in EMBOSS's units, and the scores of these presets count halves */
     }
     if (preset != LW_PRESET_NONE && o.mode >= 0)

@@ -38,7 +38,7 @@ lw_status lw_parse_double(const char *text, const char *what, double low, double
     if (!end || end == text || *end || !isfinite(value))
         return lw_fail(err, LW_E_ARG, "%s: '%s' is not a finite number", what, text);
     if (value < low || value > high)
-        return lw_fail(err, LW_E_ARG, "%s: %s is outside %g to %g", what, text, low, high);
+        return lw_fail(err, LW_E_ARG, "%s: %s is outside %.10g to %.10g", what, text, low, high);
     *out = value;
     return LW_OK;
 }
