@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -554,6 +555,16 @@ int cli_writes_binary(cli *run, const char *format)
     if (strcmp(run->output, "-") == 0 && isatty(STDOUT_FILENO))
         return cli_usage_error(run, "%s is binary and standard output is a terminal: name a file with -o",
                                format);
+    return CLI_GO_ON;
+}
+
+int cli_names_tensor(cli *run, const char *path)
+{
+    static const char *const texts[] = {".tsv", ".csv", ".txt", ".json", ".npz"};
+    const char *dot = strrchr(path, '.');
+    for (size_t i = 0; dot && i < sizeof texts / sizeof *texts; i++)
+        if (strcasecmp(dot, texts[i]) == 0)
+            return cli_usage_error(run, "tensors are written as .npy: %s names another format", path);
     return CLI_GO_ON;
 }
 

@@ -89,6 +89,10 @@ int cmd_infer(int argc, char **argv)
     if (code != CLI_GO_ON)
         return code;
     lw_error err = {0};
+    if (strcmp(run.inputs[0], "-") == 0)
+        return cli_usage_error(&run,
+                               "a model is read from a file, not from standard input: its external data "
+                               "lie beside it");
     if (describe && (in.n || out.n || dump || reads.n || job.encoding || job.window || job.step ||
                      job.batch || job.reference || ends))
         return cli_usage_error(&run, "--describe runs nothing: it takes no tensors and no sequences");
@@ -117,8 +121,11 @@ int cmd_infer(int argc, char **argv)
     }
     const char *files[2 * CLI_MAX_TEXTS];
     int n_files = 0;
-    for (int i = 0; i < in.n; i++)
+    for (int i = 0; i < in.n; i++) {
+        if ((code = cli_also_reads(&run, inputs[i].path)) != CLI_GO_ON)
+            return code;
         files[n_files++] = inputs[i].path;
+    }
     for (int i = 0; i < reads.n; i++)
         files[n_files++] = reads.value[i];
     const char *written[2 * CLI_MAX_TEXTS];
@@ -128,6 +135,8 @@ int cmd_infer(int argc, char **argv)
         const char *path = outputs[i].path;
         size_t length = strlen(path);
         written[n_written++] = path;
+        if (!reads.n && (code = cli_names_tensor(&run, path)) != CLI_GO_ON)
+            return code;
         if (reads.n && length >= 4 && strcmp(path + length - 4, ".npy") == 0) { /* its windows */
             if (snprintf(tables[i], sizeof tables[i], "%s.tsv", path) >= (int)sizeof tables[i])
                 return cli_usage_error(&run, "--output %.40s...: the path is too long", path);

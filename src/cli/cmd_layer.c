@@ -70,7 +70,8 @@ int cmd_layer(int argc, char **argv)
         lw_layer_list(print_line, NULL);
         return cli_end(&run, LW_OK, &err);
     }
-    if ((code = cli_writes_binary(&run, "npy")) != CLI_GO_ON)
+    if ((code = cli_writes_binary(&run, "npy")) != CLI_GO_ON ||
+        (code = cli_names_tensor(&run, run.output)) != CLI_GO_ON)
         return code;
     if (save_weights && !quantize)
         return cli_usage_error(&run, "--save-weights goes with --quantize");

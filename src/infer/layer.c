@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "common/fail.h"
 #include "common/numbers.h"
@@ -519,6 +520,16 @@ static lw_status from_number(lw_tensor **out, const char *name, const char *text
     return LW_OK;
 }
 
+/* Whether a value is the name of a tensor's file: .npy, '-', or what is there and is no number (/dev/fd/63).
+ */
+static bool names_a_file(const char *text)
+{
+    double value;
+    lw_error none = {0};
+    return ends_with(text, ".npy") || strcmp(text, "-") == 0 ||
+           (access(text, F_OK) == 0 && lw_parse_double(text, "", -3e38, 3e38, &value, &none) != LW_OK);
+}
+
 static const lw_layer_value *find(const lw_layer_job *job, const char *name)
 {
     for (int i = 0; i < job->n_inputs; i++)
@@ -625,7 +636,7 @@ static lw_status inputs_of(const kind *k, const lw_layer_job *job, lw_tensor **i
         for (int i = 0; k->inputs[i].name; i++) {
             const char *name = k->inputs[i].name;
             const lw_layer_value *v = find(job, name);
-            bool is_file = v && ends_with(v->text, ".npy");
+            bool is_file = v && names_a_file(v->text);
             if (v && pass == 0 && is_file)
                 LW_TRY(lw_tensor_read_npy(&in[i], v->text, err));
             else if (v && pass == 1 && !is_file)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "common/fail.h"
 #include "common/outfile.h"
@@ -387,6 +388,13 @@ static lw_status dump_value(void *user, int value, const lw_tensor *t, lw_error 
     return lw_tensor_write_npy(t, path, d->temporaries, err);
 }
 
+/* Makes the folder for --dump-nodes where it is not there yet; the first file tells of other trouble. */
+static void make_folder(const char *path)
+{
+    enum { EVERYONE = 0777 }; /* less what the umask takes away */
+    mkdir(path, EVERYONE);
+}
+
 static int index_of(const char *name, int n, const char *(*name_of)(const lw_network *, int),
                     const lw_network *network)
 {
@@ -455,6 +463,8 @@ lw_status lw_network_run_files(lw_network *network, const lw_named_file *inputs,
     for (int k = 0; k < n_outputs; k++)
         LW_TRY_END(lw_outfile_open(&files[k], outputs[k].path, temporaries, err));
     dumper d = {network, dump, temporaries};
+    if (dump)
+        make_folder(dump);
     LW_TRY_END(lw_network_run(network, in, out, dump ? dump_value : NULL, &d, err));
     for (int k = 0; k < n_outputs; k++)
         LW_TRY_END(lw_tensor_write(out[places[k]], files[k], err));
