@@ -833,10 +833,11 @@ static lw_status open_bam(const lw_seqio *r, input *in, hFILE *stream, lw_error 
     else
         in->header = header;
     if (sam_hdr_count_lines(in->header, "SQ") < 0)
-        return lw_fail(err, LW_E_INPUT,
-                       "%s: its header is not valid: each @SQ needs SN and LN, each @RG and @PG an ID, and no "
-                       "sequence's name stands twice",
-                       in->shown);
+        return lw_fail(
+            err, LW_E_INPUT,
+            "%s: its header is not valid: each @SQ needs SN and LN, each @RG and @PG an ID, and no "
+            "sequence's name stands twice",
+            in->shown);
     /* Not for SAM: htslib's parallel parser loses count of lines. Not before the header: its reading asks for
      * the end-of-file block, and waits for ever where the parallel reader has met a damaged block already. */
     if (r->options.pool && lw_pool_threads(r->options.pool) > 1 && in->kind != LW_FILE_SAM) {
