@@ -12,6 +12,7 @@
  * appended for every kernel of the program: launches and name LW_CUDA_PRETEND=1        no GPU is needed:
  * memory is the host's, kernels do nothing. Results are wrong, but what happens after a failing call can be
  * tried on any machine.
+ *     LW_CUDA_PART=I/N         only every N-th kernel runs, from the I-th on (from 0); the others do nothing
  *
  * CMake takes the names to wrap from the lines that begin with CALL or are given as WRAPPED. */
 #define _GNU_SOURCE
@@ -100,11 +101,18 @@ static struct {
 } kernels[MOST_KERNELS];
 static int n_kernels;
 
-static void launched(const void *function, cudaKernel_t handle)
+static int part, parts = 1;
+
+/* Counts it; false for a kernel that is not to run. */
+static bool launched(const void *function, cudaKernel_t handle)
 {
     for (int i = 0; i < n_kernels; i++)
-        if ((function && kernels[i].function == function) || (handle && kernels[i].handle == handle))
+        if ((function && kernels[i].function == function) || (handle && kernels[i].handle == handle)) {
+            if (i % parts != part)
+                return false;
             atomic_fetch_add(&kernels[i].launches, 1);
+        }
+    return !pretend;
 }
 
 /* --- set up and tell --------------------------------------------------------------------------- */
@@ -129,6 +137,9 @@ static void set_fault(const char *fault)
 __attribute__((constructor)) static void set_up(void)
 {
     pretend = getenv("LW_CUDA_PRETEND") != NULL;
+    const char *some = getenv("LW_CUDA_PART");
+    if (some && (sscanf(some, "%d/%d", &part, &parts) != 2 || parts < 1))
+        abort();
     set_fault(getenv("LW_CUDA_FAULT"));
 }
 
@@ -495,8 +506,7 @@ cudaError_t __wrap_cudaLaunchKernel(const void *f, dim3 grid, dim3 block, void *
 {
     if (fails())
         return last = reason();
-    launched(f, NULL);
-    return pretend ? cudaSuccess : __real_cudaLaunchKernel(f, grid, block, args, shared, s);
+    return launched(f, NULL) ? __real_cudaLaunchKernel(f, grid, block, args, shared, s) : cudaSuccess;
 }
 
 /* WRAPPED __cudaLaunchKernel : of the <<<>>> syntax, which leaves its error to cudaGetLastError() */
@@ -509,8 +519,7 @@ cudaError_t __wrap___cudaLaunchKernel(cudaKernel_t k, dim3 grid, dim3 block, voi
 {
     if (fails())
         return last = reason();
-    launched(NULL, k);
-    return pretend ? cudaSuccess : __real___cudaLaunchKernel(k, grid, block, args, shared, s);
+    return launched(NULL, k) ? __real___cudaLaunchKernel(k, grid, block, args, shared, s) : cudaSuccess;
 }
 
 /* WRAPPED cudaGetLastError : never fails itself */

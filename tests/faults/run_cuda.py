@@ -325,15 +325,18 @@ class Faults:
                 faults.write("%s/h.%s.%s.npy" % (self.source, name, letter), array)
                 words += ["--input", "%s=h.%s.%s.npy" % (letter, name, letter)]
             items.append((name, words))
+        slices = [(backend, items[i::4]) for i in range(4) for backend in INFER + ("cpu", "scalar")]
+        runs = collections.defaultdict(dict)
         with concurrent.futures.ThreadPoolExecutor(self.args.jobs) as pool:
-            runs = dict(zip(("scalar", "cpu") + INFER, pool.map(
-                lambda backend: run_list(self.args, self.source, [(words + ["--backend", backend], None) for _, words in items]),
-                ("scalar", "cpu") + INFER)))
-        others, not_the_same = collections.Counter(), []
+            done = pool.map(lambda one: run_list(self.args, self.source, [(words + ["--backend", one[0]], None) for _, words in one[1]]), slices)
+            for (backend, some), results in zip(slices, done):
+                runs[backend].update((name, run) for (name, _), run in zip(some, results))
+        others = collections.Counter()
         for backend in ("cpu",) + INFER:
             kind = "hostile models, " + backend
             row = self.table.setdefault(kind, [0, 0, 0, 0])
-            for (name, _), run, right in zip(items, runs[backend], runs["scalar"]):
+            for name, _ in items:
+                run, right = runs[backend][name], runs["scalar"][name]
                 row[0] += 1
                 errors = [l for l in run.err.splitlines() if l.startswith("lanewise ") and ": warning: " not in l]
                 if run.code is None or run.code < 0:
