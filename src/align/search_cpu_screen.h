@@ -8,23 +8,23 @@
  *
  * - A gap may turn: from letters of the one sequence to letters of the other and back, for one `open`. So one
  *   value, X, stands for E and F.
- * - Two columns side by side share X: a gap that opens from the second may leave from the first.
+ * - Squares of two rows and two columns share X: a gap that opens from one of the four cells may leave from
+ *   any other, whatever lies before it.
  *
  * Chance gains little by either (a gap that turns costs at least open + 2 extend, for which it skips a few
- * bad pairs), so bounds are 2 higher than the scores on average beside what `above` leaves open. Two cells
- * take eight operations:
+ * bad pairs), so bounds are 2 higher than the scores on average beside what `above` leaves open. A square
+ * takes fourteen operations, the first cell being the upper left one:
  *
- *     D = H(i-1,j-1) + s + 2 extend, of both       X' = max(X to the left, X above)
- *     X = max(X', max(D, D') - open)               H = max(D, X'), H' = max(D', X)
+ *     D = H(i-1,j-1) + s + 2 extend, of all four   X' = max(X to the left, X above)
+ *     X = max(X', max(all D) - open)               H = max(D, X') of the first, max(D, X) of the others
  *
- * (H of the first cell needs no gap that opens from itself, so the way from row to row stays short.) Floor
- * and best score cost one operation each for a row of SCREEN_TILE columns:
+ * (H of the first needs no gap that opens from itself, and D of the last needs that H: so the way from square
+ * to square stays short.) Floor and best score cost a square one and two operations for SCREEN_TILE columns:
  *
- * - Floor. X is lifted to what score 0 is in the last column of the tile: too much in the others, never too
- *   little.
- * - Best. X behind the tile is at least D - open of each of its cells and of those above, so that in every
- *   second row it tells the score but for `above` = (SCREEN_TILE - 1 + 1) extend. X lifted to the floor looks
- *   like score `open`: no value is less.
+ * - Floor. X is lifted to what score 0 is in the last column and the second row: too much in the others,
+ *   never too little.
+ * - Best. X behind the tile is at least D - open of each of its cells, so that it tells the score but for
+ *   `above` = (SCREEN_TILE - 1 + 1) extend. X lifted to the floor looks like score `open`: no value is less.
  *
  * Lanes are unsigned bytes and wrap. i counts from 0 to SCREEN_ROWS - 1 and j from 0 to SCREEN_SPAN - 1, then
  * both begin anew and what is kept is lowered (SCREEN_SPAN is a multiple of the block). Score 0 at i = j = 0
@@ -65,7 +65,11 @@ static lw_search_screen screen_range(int32_t open, int32_t extend, int32_t lowes
 /* Where screen() keeps things. A group of blocks goes through a strip of a query before the next strip, whose
  * columns the first-level cache holds: so it needs profiles for all of them, and what the strips hand down at
  * each block: H of the row above, X, and H before the first column. */
-enum { SCREEN_PAIRS = SEARCH_COLUMNS / 2, SCREEN_BORDER = SEARCH_COLUMNS + SCREEN_PAIRS + 1 };
+enum {
+    SCREEN_PAIRS = SEARCH_COLUMNS / 2,
+    SCREEN_BORDER = SEARCH_COLUMNS + SCREEN_PAIRS + 1,
+    SCREEN_COLUMN = 3 /* vectors of a column for two rows: H of both, X */
+};
 
 typedef struct screen_memory {
     int group;
@@ -84,7 +88,7 @@ static size_t screen_carve(const lw_search_job *job, uint8_t *at, screen_memory 
     to->group = strips == 1 ? 1 : SCREEN_GROUP;
     const size_t group = (size_t)to->group;
     uint8_t **const part[] = {&to->columns, &to->profile, &to->border, &to->best, &to->keep, &to->floors};
-    const size_t vectors[] = {2 * letters,
+    const size_t vectors[] = {letters / 2 * SCREEN_COLUMN,
                               group * LW_MAX_LETTERS * SEARCH_COLUMNS,
                               group * SCREEN_BORDER,
                               strips,
@@ -129,38 +133,40 @@ LW_SIMD void screen_block(const int BEGINS, const int LOWERS, const lw_search_jo
     const uint32_t *const end = row + n;
     while (row < end) {
         const uint32_t *stop = end - row < SCREEN_ROWS ? end : row + SCREEN_ROWS;
-        for (const uint8_t *floor = floors; row < stop; floor += 2 * LW_VEC_BYTES) {
-#pragma GCC unroll 2
-            for (int y = 0; y < 2; y++, row++, column += 2 * LW_VEC_BYTES) {
-                const uint8_t *score = profile + *row, *here = floor + y * LW_VEC_BYTES;
-                lw_vec gap = lw_load(column + LW_VEC_BYTES);
-#pragma GCC unroll 8
-                for (int c = SEARCH_COLUMNS - 1; c > 0; c--)
-                    h[c] = lw_v8_add(h[c - 1], lw_load(score + c * LW_VEC_BYTES));
-                h[0] = lw_v8_add(left, lw_load(score));
-                left = lw_load(column);
-                if (BEGINS) {
-                    lw_vec outside = lw_load(here - LW_VEC_BYTES);
-                    left = lw_v8_if_equal(keep, lw_v8_set1(0), outside, left);
-                    gap = lw_v8_if_equal(keep, lw_v8_set1(0), outside, gap);
-                }
-#pragma GCC unroll 4
-                for (int p = 0; p < SCREEN_PAIRS; p++) {
-                    lw_vec *two = &h[2 * p], opened = lw_v8_sub(lw_v8_max(two[0], two[1]), open);
-                    if (2 * p % SCREEN_TILE == 0)
-                        gap = lw_v8_max(gap, lw_load(here + (2 * p + SCREEN_TILE - 1) * LW_VEC_BYTES));
-                    gap = lw_v8_max(gap, x[p]);
-                    two[0] = lw_v8_max(two[0], gap);
-                    x[p] = gap = lw_v8_max(gap, opened);
-                    two[1] = SCREEN_MAX(p, two[1], gap);
-                    if (y && 2 * (p + 1) % SCREEN_TILE == 0)
-                        best =
-                            SCREEN_MAX(1, best, lw_v8_sub(gap, lw_load(here + (2 * p + 1) * LW_VEC_BYTES)));
-                }
-                lw_vec last = h[SEARCH_COLUMNS - 1];
-                lw_store(column, LOWERS ? lw_v8_sub(last, columns) : last);
-                lw_store(column + LW_VEC_BYTES, LOWERS ? lw_v8_sub(gap, columns) : gap);
+        for (const uint8_t *floor = floors; row < stop;
+             row += 2, column += SCREEN_COLUMN * LW_VEC_BYTES, floor += 2 * LW_VEC_BYTES) {
+            const uint8_t *score = profile + row[0], *below = profile + row[1];
+            lw_vec beside = lw_load(column), after = left, gap = lw_load(column + 2 * LW_VEC_BYTES);
+            left = lw_load(column + LW_VEC_BYTES);
+            if (BEGINS) { /* nothing is less than what is outside */
+                beside = lw_v8_max(lw_and(beside, keep), lw_load(floor - LW_VEC_BYTES));
+                left = lw_v8_max(lw_and(left, keep), lw_load(floor));
+                gap = lw_and(gap, keep);
             }
+#pragma GCC unroll 8
+            for (int c = SEARCH_COLUMNS - 1; c > 0; c--)
+                h[c] = lw_v8_add(h[c - 1], lw_load(score + c * LW_VEC_BYTES));
+            h[0] = lw_v8_add(after, lw_load(score));
+#pragma GCC unroll 4
+            for (int c = 0; c < SEARCH_COLUMNS; c += 2) {
+                if (c % SCREEN_TILE == 0)
+                    gap = lw_v8_max(gap, lw_load(floor + (c + SCREEN_TILE) * LW_VEC_BYTES));
+                gap = lw_v8_max(gap, x[c / 2]);
+                lw_vec first = lw_v8_max(h[c], gap),
+                       lower = lw_v8_add(beside, lw_load(below + c * LW_VEC_BYTES)),
+                       last = lw_v8_add(first, lw_load(below + (c + 1) * LW_VEC_BYTES));
+                lw_vec highest = lw_v8_max(lw_v8_max(lw_v8_max(h[c], h[c + 1]), lower), last);
+                x[c / 2] = gap = lw_v8_max(gap, lw_v8_sub(highest, open));
+                beside = SCREEN_MAX(c / 2, h[c + 1], gap);
+                h[c] = lw_v8_max(lower, gap);
+                h[c + 1] = SCREEN_MAX(c / 2, last, gap);
+                if ((c + 2) % SCREEN_TILE == 0)
+                    best = SCREEN_MAX(1, best, lw_v8_sub(gap, lw_load(floor + (c + 2) * LW_VEC_BYTES)));
+            }
+            lw_vec last = h[SEARCH_COLUMNS - 1];
+            lw_store(column, LOWERS ? lw_v8_sub(beside, columns) : beside);
+            lw_store(column + LW_VEC_BYTES, LOWERS ? lw_v8_sub(last, columns) : last);
+            lw_store(column + 2 * LW_VEC_BYTES, LOWERS ? lw_v8_sub(gap, columns) : gap);
         }
         left = lw_v8_sub(left, rows);
         for (int c = 0; c < SEARCH_COLUMNS; c++)
@@ -224,7 +230,7 @@ static void screen_strip(const lw_search_job *job, const screen_memory *m, int64
 {
     const int32_t left = job->len[q] - from, rows = left < SCREEN_STRIP ? left : SCREEN_STRIP;
     const uint32_t *row = m->rows + letter;
-    uint8_t *column = m->columns + 2 * letter * LW_VEC_BYTES;
+    uint8_t *column = m->columns + letter / 2 * SCREEN_COLUMN * LW_VEC_BYTES;
     for (int k = 0; k < n; k++) {
         const int span = (int)((block + k) % (SCREEN_SPAN / SEARCH_COLUMNS)) * SEARCH_COLUMNS;
         const bool begins = first[k] < first[k + 1], lowers = span + SEARCH_COLUMNS == SCREEN_SPAN;
@@ -259,8 +265,9 @@ static void screen(const lw_search_job *job)
         for (int32_t i = 0; i < job->len[q]; i++, letter++) {
             m.rows[letter] = (uint32_t)(job->codes[letter] * SEARCH_COLUMNS * LW_VEC_BYTES);
             lw_vec floor = lw_load(m.floors + (1 + i % SCREEN_ROWS) * LW_VEC_BYTES);
-            lw_store(m.columns + 2 * letter * LW_VEC_BYTES, floor);
-            lw_store(m.columns + (2 * letter + 1) * LW_VEC_BYTES, floor);
+            uint8_t *column = m.columns + letter / 2 * SCREEN_COLUMN * LW_VEC_BYTES;
+            lw_store(column + letter % 2 * LW_VEC_BYTES, floor);
+            lw_store(column + 2 * LW_VEC_BYTES, floor);
             if (i % SCREEN_STRIP == 0) {
                 lw_store(best, lw_v8_set1(0));
                 best += LW_VEC_BYTES;
