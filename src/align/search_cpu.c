@@ -349,8 +349,8 @@ typedef struct piece {
 /* Which subjects of a query are worth an exact score. */
 typedef struct screening {
     bool on;
-    int64_t seen; /* subjects screened */
-    int64_t wait; /* so many candidates call for a round of exact scores, which raise the bar */
+    int64_t seen, overflows; /* subjects screened, and how many of them had no bound */
+    int64_t wait;            /* so many candidates call for a round of exact scores, which raise the bar */
     list candidates;
 } screening;
 
@@ -424,6 +424,7 @@ static lw_status file_bounds(search_call *call, int32_t query, const int32_t *su
         int32_t value = values[i * stride];
         if (value == LW_SEARCH_OVERFLOW) {
             call->rescued++;
+            screen->overflows++;
             LW_TRY(put_on_list(&call->later[query], subjects[i], INT32_MAX, err));
         } else if (value != SHORT && value + above >= bar) {
             LW_TRY(put_on_list(&screen->candidates, subjects[i], value + above, err));
@@ -473,9 +474,9 @@ static lw_status file_scores(search_call *call, form kind, const int32_t *querie
     return status;
 }
 
-/* Runs a kernel over the plan of the worker. */
-static lw_status score(search_call *call, worker *w, form kind, const int32_t *queries, int32_t n_queries,
-                       int64_t n_subjects, lw_error *err)
+/* Runs a kernel over the plan of the worker, which is laid out for this width. */
+static lw_status score(search_call *call, worker *w, form kind, int width, const int32_t *queries,
+                       int32_t n_queries, int64_t n_subjects, lw_error *err)
 {
     const lw_seqs *all = call->request->queries;
     const cpu *c = call->cpu;
@@ -529,8 +530,8 @@ static lw_status score(search_call *call, worker *w, form kind, const int32_t *q
         job.columns = w->columns;
         job.profile = w->profile;
         job.best = w->columns + 2 * letters * vector;
-        set_range(c, call->width, kind == FILTER, &job.zero, &job.limit);
-        (kind == FILTER ? c->kernels->gapless : c->kernels->score)[call->width](&job);
+        set_range(c, width, kind == FILTER, &job.zero, &job.limit);
+        (kind == FILTER ? c->kernels->gapless : c->kernels->score)[width](&job);
     }
 end:
     free(len), free(codes);
@@ -539,17 +540,17 @@ end:
 
 /* How many of the n subjects, longest first, go one by one, because too many lanes would be idle while they
  * last: the number that costs least, in rows of vectors. */
-static int64_t count_long(const search_call *call, int32_t query, const int32_t *subjects, int64_t n)
+static int64_t count_long(const search_call *call, int width, int32_t query, const lw_search_hit *subjects,
+                          int64_t n)
 {
     const int32_t *len = call->cpu->setup.database->len;
-    const int64_t lanes = call->cpu->kernels->vector_bytes >> call->width,
-                  m = call->request->queries->len[query];
+    const int64_t lanes = call->cpu->kernels->vector_bytes >> width, m = call->request->queries->len[query];
     const int64_t striped_column = search_cpu_tuning.striped_rows + (m - 1) / lanes + 1;
     int64_t left = 0, striped = 0, first = 0, least = INT64_MAX;
     for (int64_t k = 0; k < n; k++)
-        left += len[subjects[k]];
+        left += len[subjects[k].subject];
     for (int64_t k = 0; k <= n; k++) {
-        int64_t longest = k < n ? len[subjects[k]] : 0;
+        int64_t longest = k < n ? len[subjects[k].subject] : 0;
         int64_t cost = striped * striped_column + (longest > left / lanes ? longest : left / lanes) * m;
         if (cost < least) {
             least = cost;
@@ -561,19 +562,18 @@ static int64_t count_long(const search_call *call, int32_t query, const int32_t 
     return first;
 }
 
-/* Scores n subjects one by one. */
-static lw_status score_striped(search_call *call, worker *w, int32_t query, const int32_t *subjects,
-                               int64_t n, lw_error *err)
+/* The query, striped over lanes of this width: the rows, and the profile behind three columns. */
+static lw_status make_stripes(const search_call *call, worker *w, int width, int32_t query,
+                              lw_search_striped_job *job, lw_error *err)
 {
     const cpu *c = call->cpu;
     const lw_database_view *db = c->setup.database;
     const uint8_t *codes = call->request->queries->codes + call->request->queries->start[query];
     const int32_t m = call->request->queries->len[query];
-    const int vector = c->kernels->vector_bytes, width = call->width, lanes = vector >> width;
+    const int vector = c->kernels->vector_bytes, lanes = vector >> width;
     const int32_t rows = (m - 1) / lanes + 1;
     LW_TRY(
         reserve(&w->columns, &w->columns_capacity, (3 + (int64_t)db->n_codes) * rows, (size_t)vector, err));
-    LW_TRY(reserve(&w->scores, &w->scores_capacity, n, sizeof *w->scores, err));
     uint8_t *profile = w->columns + 3 * (size_t)rows * (size_t)vector, *to = profile;
     for (int t = 0; t < db->n_codes; t++)
         for (int32_t row = 0; row < rows; row++, to += vector)
@@ -587,31 +587,79 @@ static lw_status score_striped(search_call *call, worker *w, int32_t query, cons
                 else
                     ((int32_t *)(void *)to)[lane] = s;
             }
-    for (int64_t k = 0; k < n; k++) {
-        lw_search_striped_job job = {.rows = rows,
-                                     .subject = db->codes + db->start[subjects[k]],
-                                     .n = db->len[subjects[k]],
-                                     .open_extend = c->setup.scoring->gap_open + c->setup.scoring->gap_extend,
-                                     .extend = c->setup.scoring->gap_extend,
-                                     .profile = profile,
-                                     .columns = w->columns};
-        w->scores[k] = c->kernels->striped[width](&job);
-    }
-    return file_scores(call, EXACT, &query, 1, subjects, n, w->scores, err);
+    *job = (lw_search_striped_job){.rows = rows,
+                                   .open_extend = c->setup.scoring->gap_open + c->setup.scoring->gap_extend,
+                                   .extend = c->setup.scoring->gap_extend,
+                                   .profile = profile,
+                                   .columns = w->columns};
+    return LW_OK;
 }
 
-/* Scores the n subjects that stand in the worker, longest first. */
-static lw_status score_subjects(search_call *call, worker *w, int32_t query, int64_t n, lw_error *err)
+static int by_subject(const void *a, const void *b)
+{
+    int32_t x = ((const lw_search_hit *)a)->subject, y = ((const lw_search_hit *)b)->subject;
+    return x < y ? -1 : x > y;
+}
+
+static int by_promise(const void *a, const void *b)
+{
+    int32_t x = ((const lw_search_hit *)a)->score, y = ((const lw_search_hit *)b)->score;
+    return x > y ? -1 : x == y ? by_subject(a, b) : 1;
+}
+
+/* Raises the bar to what the best have so far; the caller holds the lock or is alone. */
+static void raise_bar(search_call *call, int32_t query)
+{
+    lw_top *top = &call->tops[query];
+    if (top->n >= call->request->top_n) {
+        top->n = lw_top_sort(top->hits, top->n, call->request->top_n, call->cpu->setup.database->order);
+        top->min_score = top->hits[top->n - 1].score;
+    }
+}
+
+/* Scores n subjects one by one, those that promise most first: the others may fall short of the bar then. */
+static lw_status score_striped(search_call *call, worker *w, int width, int32_t query,
+                               lw_search_hit *subjects, int64_t n, lw_error *err)
+{
+    const cpu *c = call->cpu;
+    const lw_database_view *db = c->setup.database;
+    lw_search_striped_job job;
+    LW_TRY(make_stripes(call, w, width, query, &job, err));
+    qsort(subjects, (size_t)n, sizeof *subjects, by_promise);
+    for (int64_t k = 0; k < n; k++) {
+        pthread_mutex_lock(&call->lock);
+        if (call->request->top_n <= search_cpu_tuning.bar_hits)
+            raise_bar(call, query);
+        bool falls_short = subjects[k].score < call->tops[query].min_score;
+        pthread_mutex_unlock(&call->lock);
+        if (falls_short)
+            break;
+        job.subject = db->codes + db->start[subjects[k].subject];
+        job.n = db->len[subjects[k].subject];
+        int32_t score = c->kernels->striped[width](&job);
+        LW_TRY(file_scores(call, EXACT, &query, 1, &subjects[k].subject, 1, &score, err));
+    }
+    return LW_OK;
+}
+
+/* Scores n subjects in lanes of this width. `score` is the most that it can be, and the order changes. */
+static lw_status score_subjects(search_call *call, worker *w, int width, int32_t query,
+                                lw_search_hit *subjects, int64_t n, lw_error *err)
 {
     w->chunk = -1;
-    int64_t longs = count_long(call, query, w->subjects, n);
+    qsort(subjects, (size_t)n, sizeof *subjects, by_subject); /* longest first */
+    int64_t longs = count_long(call, width, query, subjects, n);
     if (longs > 0)
-        LW_TRY(score_striped(call, w, query, w->subjects, longs, err));
+        LW_TRY(score_striped(call, w, width, query, subjects, longs, err));
     if (longs == n)
         return LW_OK;
-    LW_TRY(lay_out(call->cpu, w, call->width, w->subjects + longs, n - longs, err));
-    LW_TRY(score(call, w, EXACT, &query, 1, n - longs, err));
-    return file_scores(call, EXACT, &query, 1, w->subjects + longs, n - longs, w->scores, err);
+    subjects += longs, n -= longs;
+    LW_TRY(reserve(&w->subjects, &w->subjects_capacity, n, sizeof *w->subjects, err));
+    for (int64_t k = 0; k < n; k++)
+        w->subjects[k] = subjects[k].subject;
+    LW_TRY(lay_out(call->cpu, w, width, w->subjects, n, err));
+    LW_TRY(score(call, w, EXACT, width, &query, 1, n, err));
+    return file_scores(call, EXACT, &query, 1, w->subjects, n, w->scores, err);
 }
 
 /* Later passes: part of a query's list. */
@@ -622,17 +670,8 @@ static lw_status piece_task(void *arg, int64_t i, int number, lw_error *err)
     const piece *p = &call->pieces[i];
     if (lw_stopped(call->cpu->setup.host))
         return lw_fail(err, LW_E_INTERRUPTED, "interrupted");
-    int64_t n = p->to - p->from;
-    LW_TRY(reserve(&w->subjects, &w->subjects_capacity, n, sizeof *w->subjects, err));
-    for (int64_t k = 0; k < n; k++)
-        w->subjects[k] = call->lists[p->query].entry[p->from + k].subject;
-    return score_subjects(call, w, p->query, n, err);
-}
-
-static int by_subject(const void *a, const void *b)
-{
-    int32_t x = ((const lw_search_hit *)a)->subject, y = ((const lw_search_hit *)b)->subject;
-    return x < y ? -1 : x > y;
+    return score_subjects(call, w, call->width, p->query, call->lists[p->query].entry + p->from,
+                          p->to - p->from, err);
 }
 
 /* The best candidates leave the list for `to`, at most n; the caller holds the lock or is alone. */
@@ -659,31 +698,19 @@ static int64_t n_promising(const search_call *call)
     return twice > lanes ? twice : lanes;
 }
 
-/* Raises the bar to what the best have so far, and drops the candidates that fall short of it. */
-static void raise_bar(search_call *call, int32_t query)
-{
-    lw_top *top = &call->tops[query];
-    if (top->n >= call->request->top_n) {
-        top->n = lw_top_sort(top->hits, top->n, call->request->top_n, call->cpu->setup.database->order);
-        top->min_score = top->hits[top->n - 1].score;
-    }
-    drop_short(&call->screens[query].candidates, top->min_score);
-}
-
 /* Whether so many subjects stay that screening saves nothing, once the bar has had time to rise. */
 static bool too_many_stay(const search_call *call, int32_t query)
 {
     const screening *screen = &call->screens[query];
     return screen->seen >= (int64_t)call->request->top_n * search_cpu_tuning.screen_settled &&
-           screen->candidates.n + call->later[query].n > screen->seen / search_cpu_tuning.screen_share;
+           screen->candidates.n + screen->overflows > screen->seen / search_cpu_tuning.screen_share;
 }
 
-/* Exact scores for the most promising candidates of a query, when they may set the first bar, when many have
- * come since the last time, and before screening is given up: as long as that raises the bar and many stay.
+/* Exact scores for the most promising candidates of a query, when many have come since the last time, and
+ * before screening is given up: as long as that raises the bar and many stay.
  */
 static lw_status score_promising(search_call *call, worker *w, int32_t query, lw_error *err)
 {
-    const int32_t lanes = call->cpu->kernels->vector_bytes >> call->width;
     screening *screen = &call->screens[query];
     list best = {0};
     lw_status status = LW_OK;
@@ -698,14 +725,11 @@ static lw_status score_promising(search_call *call, worker *w, int32_t query, lw
         pthread_mutex_unlock(&call->lock);
         if (status != LW_OK || best.n == 0)
             break;
-        qsort(best.entry, (size_t)best.n, sizeof *best.entry, by_subject);
-        LW_TRY_END(reserve(&w->subjects, &w->subjects_capacity, best.n, sizeof *w->subjects, err));
-        for (int64_t k = 0; k < best.n; k++)
-            w->subjects[k] = best.entry[k].subject;
-        LW_TRY_END(score_subjects(call, w, query, best.n, err));
+        LW_TRY_END(score_subjects(call, w, call->width, query, best.entry, best.n, err));
         pthread_mutex_lock(&call->lock);
         raise_bar(call, query);
-        screen->wait = screen->candidates.n + search_cpu_tuning.screen_round * lanes;
+        drop_short(&screen->candidates, call->tops[query].min_score);
+        screen->wait = screen->candidates.n + search_cpu_tuning.screen_round;
         again = too_many_stay(call, query);
         if (again && call->tops[query].min_score == bar)
             screen->on = again = false;
@@ -713,6 +737,39 @@ static lw_status score_promising(search_call *call, worker *w, int32_t query, lw
     }
 end:
     free(best.entry);
+    return status;
+}
+
+/* Exact scores for what is too high to have bounds, in wider lanes, if those will hold it: that raises the
+ * bar most. */
+static lw_status score_overflows(search_call *call, worker *w, int32_t query, lw_error *err)
+{
+    const int32_t *len = call->cpu->setup.database->len, m = call->request->queries->len[query];
+    int32_t zero, limit;
+    set_range(call->cpu, call->width + 1, false, &zero, &limit);
+    list now = {0};
+    lw_status status = LW_OK;
+    pthread_mutex_lock(&call->lock);
+    list *later = &call->later[query];
+    int64_t kept = 0;
+    for (int64_t k = 0; k < later->n; k++) {
+        const int64_t n = len[later->entry[k].subject], shorter = n < m ? n : m;
+        if (status == LW_OK && shorter * call->cpu->high < (int64_t)limit - zero)
+            status = put_on_list(&now, later->entry[k].subject, INT32_MAX, err);
+        else
+            later->entry[kept++] = later->entry[k];
+    }
+    later->n = kept;
+    pthread_mutex_unlock(&call->lock);
+    if (status == LW_OK && now.n > 0)
+        status = score_subjects(call, w, call->width + 1, query, now.entry, now.n, err);
+    if (status == LW_OK && now.n > 0) {
+        pthread_mutex_lock(&call->lock);
+        raise_bar(call, query);
+        drop_short(&call->screens[query].candidates, call->tops[query].min_score);
+        pthread_mutex_unlock(&call->lock);
+    }
+    free(now.entry);
     return status;
 }
 
@@ -748,10 +805,12 @@ static lw_status chunk_task(void *arg, int64_t i, int number, lw_error *err)
         w->chunk = chunk;
     }
     form kind = call->filtering ? FILTER : screens(call, p) ? SCREEN : EXACT;
-    LW_TRY(score(call, w, kind, call->query + p->first, p->n, n, err));
+    LW_TRY(score(call, w, kind, call->width, call->query + p->first, p->n, n, err));
     LW_TRY(file_scores(call, kind, call->query + p->first, p->n, w->subjects, n, w->scores, err));
-    for (int32_t q = 0; q < p->n && kind == SCREEN; q++)
+    for (int32_t q = 0; q < p->n && kind == SCREEN; q++) {
+        LW_TRY(score_overflows(call, w, call->query[p->first + q], err));
         LW_TRY(score_promising(call, w, call->query[p->first + q], err));
+    }
     if (call->request->advance) {
         double letters = 0;
         for (int64_t k = 0; k < n; k++)
@@ -811,6 +870,7 @@ static lw_status score_candidates(search_call *call, lw_error *err)
     for (int round = 0; round < 2; round++) {
         for (int64_t q = 0; q < n; q++) {
             raise_bar(call, (int32_t)q);
+            drop_short(&call->screens[q].candidates, call->tops[q].min_score);
             LW_TRY(take_best(call, (int32_t)q, round == 0 ? n_promising(call) : INT32_MAX, &call->lists[q],
                              err));
         }
@@ -860,7 +920,7 @@ static lw_status make_packs(search_call *call, lw_error *err)
     for (int64_t q = 0; q < queries->n; q++) {
         call->tops[q].min_score = call->request->min_score[q];
         call->screens[q].on = few && !call->filtering;
-        call->screens[q].wait = call->request->top_n;
+        call->screens[q].wait = call->request->top_n + search_cpu_tuning.screen_round;
         int32_t len = queries->len[q];
         if (len == 0)
             continue;

@@ -19,6 +19,9 @@ static const bool wraps = false;
 /* Two vectors a column stay in registers, of which 512-bit vectors have 32. */
 enum { SEARCH_COLUMNS = LW_VEC_BYTES == 64 ? 8 : 4 };
 
+/* Rows between two looks at whether a late gap matters any more: a look costs as much as two rows. */
+enum { STRIPED_LATE = 4 };
+
 #define LANE_BITS 8
 #include "align/search_cpu_lanes.h"
 #define LANE_BITS 16

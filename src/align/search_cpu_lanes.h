@@ -233,8 +233,8 @@ LW_SIMD lw_vec NAME(hand_on)(const lw_search_striped_job *job, lw_vec f)
 }
 
 /* Farrar's layout. F begins anew in every lane and is handed on to the next afterwards, as long as it exceeds
- * what gaps that open there have anyway and score 0. Here E, which then never opens from F, stands for the
- * gap in A: so a late F changes H alone. */
+ * what gaps that open there have anyway and score 0 (every STRIPED_LATE-th row tells). Here E, which then
+ * never opens from F, stands for the gap in A: so a late F changes H alone. */
 static int32_t NAME(striped)(const lw_search_striped_job *job)
 {
     const lw_vec lowest = LANE(set1)(LOWEST), open_extend = LANE(set1)(job->open_extend),
@@ -261,13 +261,14 @@ static int32_t NAME(striped)(const lw_search_striped_job *job)
             f = LANE(max)(LANE(subs)(f, extend), gap);
         }
         f = NAME(hand_on)(job, f);
-        for (size_t at = 0; at < bytes; at += LW_VEC_BYTES) {
-            h = lw_load(now + at);
-            lw_vec opened = LANE(max)(LANE(subs)(h, open_extend), lowest);
+        for (size_t at = 0; at < bytes;) {
+            lw_vec opened = LANE(max)(LANE(subs)(lw_load(now + at), open_extend), lowest);
             if (!LANE_V(any_above)(LANE_V(add)(f, top), LANE_V(add)(opened, top)))
                 break;
-            lw_store(now + at, LANE(max)(h, f));
-            f = LANE(subs)(f, extend);
+            for (int k = 0; k < STRIPED_LATE && at < bytes; k++, at += LW_VEC_BYTES) {
+                lw_store(now + at, LANE(max)(lw_load(now + at), f));
+                f = LANE(subs)(f, extend);
+            }
         }
     }
     ELEMENT lanes[LW_VEC_BYTES / sizeof(ELEMENT)], score = LOWEST;
