@@ -62,7 +62,7 @@ static void catch_signals(void)
 {
     struct sigaction action = {.sa_handler = on_signal};
     sigemptyset(&action.sa_mask);
-    static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGALRM};
+    static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGXCPU, SIGALRM};
     for (size_t i = 0; i < sizeof caught / sizeof *caught; i++) {
         struct sigaction old;
         /* what the parent ignores stays ignored (nohup, background jobs of a script) */
@@ -70,7 +70,8 @@ static void catch_signals(void)
             continue;
         sigaction(caught[i], &action, NULL);
     }
-    signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write() */
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write() ... */
+    signal(SIGXFSZ, SIG_IGN); /* ... and so is a file that grows beyond ulimit -f */
 }
 
 /* --- messages ----------------------------------------------------------------------------------------- */
