@@ -26,6 +26,7 @@ enum {
     BUFFER = 1 << 18,     /* bytes of text per read; larger ones gain nothing */
     STOP_INTERVAL = 4096, /* records between two looks at the host's stop flag */
     LINE_ROOM = 1 << 12,  /* bytes of a SAM line to make room for at least */
+    LONGEST_NAME = 254,   /* letters of QNAME */
     NAME_SHOWN = 80       /* characters of a name in messages */
 };
 
@@ -627,6 +628,10 @@ static void explain(const input *in, const bam1_t *record, char *text, size_t si
         columns += *p == '\t' || *p == '\0';
     if (columns < COLUMNS) {
         snprintf(text, size, "it has %d of the %d columns: is the file cut short?", columns, COLUMNS);
+        return;
+    }
+    if (strcspn(line, "\t") > LONGEST_NAME) {
+        snprintf(text, size, "its name has more than %d letters", LONGEST_NAME);
         return;
     }
     if (sam_hdr_nref(in->header) == 0 && *sam_column(line, RNAME) != '*') {

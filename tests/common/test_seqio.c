@@ -505,6 +505,7 @@ Test(seqio, damaged_bytes, .timeout = 120)
 
 Test(seqio, bad_sam_lines)
 {
+    enum { LONG = 255 };
     static const char header[] = "@HD\tVN:1.6\n@SQ\tSN:ref\tLN:40\n";
     static const char *const lines[] = {"a\t0\tref\t3\t60\t4M\t*\t0\t0\tACGT\tIII\n",
                                         "a\t0\tref\t3\t60\t4M\t*\t0\t0\tACG\tIII\n", "a\t0\tref\n",
@@ -515,13 +516,22 @@ Test(seqio, bad_sam_lines)
         "it has 3 of the 11 columns: is the file cut short?",
         "its CIGAR, a number out of range or an optional field is not valid SAM", "its POS is '3rd'"};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
-        char text[256];
+        char text[512];
         snprintf(text, sizeof text, "%sok\t4\t*\t0\t0\t*\t*\t0\t0\tA\tI\n%s", header, lines[i]);
         char *got = read_file(test_write("bad.sam", text, strlen(text)));
         const char *found = strstr(got, "ERROR FILE: record 2: line 4 is not a valid SAM record: ");
         cr_expect(found && strstr(found, reasons[i]), "case %zu: %s", i, got);
         free(got);
     }
+    char text[512], *name = malloc(LONG + 1);
+    memset(name, 'n', LONG);
+    name[LONG] = '\0';
+    snprintf(text, sizeof text, "%s%s\t4\t*\t0\t0\t*\t*\t0\t0\tA\tI\n", header, name);
+    char *long_name = read_file(test_write("long.sam", text, strlen(text)));
+    cr_expect(strstr(long_name, "record 1: line 3 is not a valid SAM record: its name has more than 254"),
+              "%s", long_name);
+    free(long_name);
+    free(name);
     /* no header at all: fine for unplaced reads; htslib reads no placed ones then */
     const char *bare = "a\t4\t*\t0\t0\t*\t*\t0\t0\tACGT\tIIII\nb\t16\tref\t3\t60\t4M\t*\t0\t0\tAAGT\tABCD\n";
     char *got = read_all(&(const char *){test_write("bare.sam", bare, strlen(bare))}, 1, NULL, NULL, 1, 0);
