@@ -103,6 +103,25 @@ Test(floats, exp_is_the_c_library_s)
     cr_assert(isnan(lw_exp((double)NAN)) && lw_exp((double)-INFINITY) < 1e-300 && lw_exp(0) == 1);
 }
 
+Test(floats, tanh_and_sigmoid_are_the_nearest_floats)
+{
+    int wrong = 0, count = 0;
+    for (float x = 1e-30f; x < 100; x *= 1.0001f, count++) {
+        float want = (float)tanh((double)x), y = lw_tanh(x);
+        wrong += y != want;
+        cr_assert(y == want || y == nextafterf(want, 0) || y == nextafterf(want, 2),
+                  "tanh(%.9g) is %.9g, not %.9g", (double)x, (double)y, (double)want);
+        cr_assert(lw_tanh(-x) == -y);
+        double sigmoid[2] = {1 / (1 + exp(-(double)x)), 1 / (1 + exp((double)x))};
+        cr_assert(fabs(lw_sigmoid(x) - sigmoid[0]) <= 1.2e-7 * sigmoid[0]);
+        cr_assert(fabs(lw_sigmoid(-x) - sigmoid[1]) <= 1.8e-7 * sigmoid[1] + 1e-38);
+    }
+    cr_assert(wrong <= 2, "%d of %d are not the correctly rounded ones", wrong, count);
+    cr_assert(isnan(lw_tanh(NAN)) && lw_tanh(INFINITY) == 1 && lw_tanh(-INFINITY) == -1);
+    cr_assert(lw_tanh(0.0f) == 0 && signbit(lw_tanh(-0.0f)));
+    cr_assert(isnan(lw_sigmoid(NAN)) && lw_sigmoid(INFINITY) == 1 && lw_sigmoid(-INFINITY) < 1e-38f);
+}
+
 Test(floats, rows_are_the_same_on_every_instruction_set)
 {
     const lw_elements *best;
