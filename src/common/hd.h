@@ -9,4 +9,11 @@
 #define LW_HD static inline
 #endif
 
+/* The same of a large one that is needed at several places: on a device it is called. */
+#if defined(__CUDACC__)
+#define LW_HD_CALLED static __host__ __device__ __noinline__
+#else
+#define LW_HD_CALLED static inline
+#endif
+
 #endif
