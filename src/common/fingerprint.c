@@ -45,7 +45,7 @@ uint64_t lw_numeric_fingerprint(void)
         hash = hash_float(hash, a * 0x1p-127f * b);
         hash = hash_float(hash, rintf(2 * a) * 0.5f);
         hash = hash_float(hash, expf(a));
-        hash = hash_float(hash, lw_tanh(b));
+        hash = hash_float(hash, lw_log1p(fabsf(b)));
         hash = hash_double(hash, d * b + c);
         hash = hash_double(hash, exp(d));
     }

@@ -6,7 +6,7 @@
 
 /* A hash of the bits of a fixed series of float32 and float64 results: sums of products as the compiler made
  * them (fused or not), divisions, roots, subnormals, halfway cases of rounding, and the C library's exp() and
- * tanh(). Two builds with the same value can be expected to give the same float results on the CPU. */
+ * log1p(). Two builds with the same value can be expected to give the same float results on the CPU. */
 uint64_t lw_numeric_fingerprint(void);
 
 #endif
