@@ -255,8 +255,9 @@ typedef struct lw_cuda_pool {
 lw_status lw_cuda_pooling(infer_cuda *x, const lw_cuda_pool *p, bool whole, lw_error *err);
 
 typedef struct lw_cuda_table {
-    int64_t count;
+    int64_t count, run, apart;
     const uint8_t *from;
+/* Element i goes to place i % run of the piece i / run; pieces begin `apart` from each other. */
     uint8_t *to;
     uint8_t table[256];
 } lw_cuda_table;

@@ -1,4 +1,5 @@
 /* infer_cuda_nodes_moves.c - operators on the device that only move elements. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/fail.h"
@@ -98,6 +99,64 @@ static lw_status node_concat(infer_cuda *x, const lw_op_call *c, bool *fits, lw_
         at += t->dim[axis];
     }
     return LW_OK;
+}
+
+/* Also shapes and indices that only the device has, where the host knows what is cut: inputs `first` on. */
+static bool cuts_here(const lw_op_call *c, int first)
+{
+    const lw_tensor *t = lw_in(c, 0);
+    for (int i = first; i < c->n_in; i++)
+        if (lw_elsewhere(lw_in(c, i)))
+            return false;
+    return moves_here(t) || (lw_elsewhere(t) && t->bits == 0);
+}
+
+static lw_status node_slice(infer_cuda *x, const lw_op_call *c, bool *fits, lw_error *err)
+{
+    lw_tensor *t = lw_in(c, 0);
+    lw_cuda_strided s = {0};
+    int64_t offset;
+    const char *from;
+    if (!lw_cuda_accept(x, cuts_here(c, 1) && lw_slice_of(c, s.dim, s.stride, &offset, NULL) == LW_OK, fits))
+        return LW_OK;
+    s.rank = t->rank;
+    s.size = (int)lw_dtype_size(t->dtype);
+    steps_of(s.rank, s.dim, s.to_stride);
+    LW_TRY(lw_cuda_bring(x, t, &from, err));
+    LW_TRY(lw_cuda_tensor(x, &c->out[0], t->dtype, t->rank, s.dim, &s.to, err));
+    s.from = from + offset * s.size;
+    return lw_cuda_copy_strided(x, &s, err);
+}
+
+static lw_status split(infer_cuda *x, const lw_op_call *c, int axis, const int64_t *parts, lw_error *err)
+{
+    lw_tensor *t = lw_in(c, 0);
+    const char *from;
+    LW_TRY(lw_cuda_bring(x, t, &from, err));
+    for (int i = 0; i < c->n_out; i++) {
+        lw_cuda_strided s = {.rank = t->rank, .size = (int)lw_dtype_size(t->dtype), .from = from};
+        memcpy(s.dim, t->dim, sizeof s.dim);
+        s.dim[axis] = parts[i];
+        steps_of(t->rank, t->dim, s.stride);
+        steps_of(t->rank, s.dim, s.to_stride);
+        LW_TRY(lw_cuda_tensor(x, &c->out[i], t->dtype, t->rank, s.dim, &s.to, err));
+        LW_TRY(lw_cuda_copy_strided(x, &s, err));
+        from += parts[i] * s.stride[axis] * s.size;
+    }
+    return LW_OK;
+}
+
+static lw_status node_split(infer_cuda *x, const lw_op_call *c, bool *fits, lw_error *err)
+{
+    int axis = 0;
+    int64_t *parts = malloc(((size_t)c->n_out + 1) * sizeof *parts);
+    if (!parts)
+        return lw_fail_memory(err, (size_t)c->n_out * sizeof *parts);
+    lw_status status = LW_OK;
+    if (lw_cuda_accept(x, cuts_here(c, 1) && lw_split_of(c, &axis, parts, NULL) == LW_OK, fits))
+        status = split(x, c, axis, parts, err);
+    free(parts);
+    return status;
 }
 
 /* Indices are known to the host, which checks them, or checked by the kernel of a recorded run. */
@@ -202,4 +261,6 @@ const lw_cuda_node_row lw_cuda_nodes_moves[] = {{"", "Transpose", node_transpose
                                                 {"", "Concat", node_concat, moves, NULL},
                                                 {"", "Gather", node_gather, moves, NULL},
                                                 {"", "GatherND", node_gather_tuples, moves, NULL},
+                                                {"", "Slice", node_slice, moves, NULL},
+                                                {"", "Split", node_split, moves, NULL},
                                                 {0}};

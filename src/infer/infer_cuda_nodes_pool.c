@@ -94,8 +94,45 @@ static lw_status node_by_table(infer_cuda *x, const lw_op_call *c, bool *fits, l
     LW_TRY(lw_cuda_bring(x, t, &p.from, err));
     LW_TRY(lw_cuda_tensor(x, &c->out[0], t->dtype, t->rank, t->dim, &to, err));
     p.to = to;
-    p.count = t->count;
+    p.count = p.run = p.apart = t->count;
     return lw_cuda_by_table(x, &p, err);
+}
+
+static bool concat_fits(const lw_op_call *c, int *axis, int64_t dim[LW_MAX_RANK])
+{
+    float scale;
+    int32_t zero;
+    if (!lw_is_bytes(lw_in(c, 1)) || !lw_one_scale(lw_in(c, 0), &scale) ||
+        !lw_one_zero(lw_in(c, 1), lw_in(c, 1)->dtype, &zero) ||
+        lw_qlinear_concat_of(c, axis, dim, NULL) != LW_OK)
+        return false;
+    for (int i = 2; i < c->n_in; i += 3)
+        if (lw_in(c, i)->bits || !lw_one_scale(lw_in(c, i + 1), &scale) ||
+            !lw_one_zero(lw_in(c, i + 2), lw_in(c, i)->dtype, &zero))
+            return false;
+    return true;
+}
+
+static lw_status node_concat(infer_cuda *x, const lw_op_call *c, bool *fits, lw_error *err)
+{
+    int axis = 0;
+    int64_t dim[LW_MAX_RANK];
+    void *to;
+    if (!lw_cuda_accept(x, concat_fits(c, &axis, dim), fits))
+        return LW_OK;
+    const lw_tensor *first = lw_in(c, 2);
+    int64_t inner = lw_tensor_span(first, axis + 1, first->rank);
+    LW_TRY(lw_cuda_tensor(x, &c->out[0], lw_in(c, 1)->dtype, first->rank, dim, &to, err));
+    for (int i = 2; i < c->n_in; i += 3) {
+        lw_tensor *t = lw_in(c, i);
+        lw_cuda_table p = {
+            .count = t->count, .run = t->dim[axis] * inner, .apart = dim[axis] * inner, .to = to};
+        LW_TRY(lw_qlinear_concat_table(c, i, p.table, err));
+        LW_TRY(lw_cuda_bring(x, t, &p.from, err));
+        LW_TRY(lw_cuda_by_table(x, &p, err));
+        to = (uint8_t *)to + p.run;
+    }
+    return LW_OK;
 }
 
 static bool softmax_fits(const lw_op_call *c)
@@ -134,4 +171,5 @@ const lw_cuda_node_row lw_cuda_nodes_pool[] = {
     {microsoft, "QLinearSigmoid", node_by_table, tables, NULL},
     {microsoft, "QLinearLeakyRelu", node_by_table, tables, NULL},
     {microsoft, "QLinearSoftmax", node_softmax, tables, NULL},
+    {microsoft, "QLinearConcat", node_concat, tables, NULL},
     {0}};

@@ -131,7 +131,7 @@ __global__ void __launch_bounds__(THREADS) lw_by_table(lw_cuda_table p)
 {
     for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < p.count;
          i += (int64_t)gridDim.x * THREADS)
-        p.to[i] = p.table[p.from[i]];
+        p.to[p.run == p.count ? i : i / p.run * p.apart + i % p.run] = p.table[p.from[i]];
 }
 
 extern "C" lw_status lw_cuda_by_table(infer_cuda *x, const lw_cuda_table *p, lw_error *err)

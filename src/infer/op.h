@@ -66,6 +66,12 @@ void lw_broadcast_strides(const lw_tensor *t, int rank, int64_t stride[LW_MAX_RA
 lw_status lw_int_list(const lw_op_call *c, int input, const char *attribute, int64_t *out, int capacity,
                       int *n, lw_error *err);
 
+/* What Slice takes of its input: element sum index[k] * stride[k] + *offset for each index below dim. */
+lw_status lw_slice_of(const lw_op_call *c, int64_t dim[LW_MAX_RANK], int64_t stride[LW_MAX_RANK],
+                      int64_t *offset, lw_error *err);
+/* How many elements along the axis each of Split's n_out outputs takes. */
+lw_status lw_split_of(const lw_op_call *c, int *axis, int64_t *parts, lw_error *err);
+
 /* Memory for rows x columns elements, uninitialised. LW_E_NOMEM also where their number overflows. */
 lw_status lw_room(void *out, int64_t rows, int64_t columns, size_t element, lw_error *err);
 

@@ -265,47 +265,61 @@ static lw_status run_qlinear_where(const lw_op_call *c, lw_error *err)
     return LW_OK;
 }
 
+lw_status lw_qlinear_concat_of(const lw_op_call *c, int *axis, int64_t dim[LW_MAX_RANK], lw_error *err)
+{
+    const lw_tensor *first = lw_in(c, 2);
+    LW_TRY(lw_want_8_bits(lw_in(c, 1), "the output's zero point", err));
+    if (c->n_in < 5 || c->n_in % 3 != 2)
+        return lw_fail(err, LW_E_INPUT, "inputs come in threes: tensor, scale, zero point");
+    LW_TRY(lw_want_8_bits(first, "the input", err));
+    LW_TRY(lw_axis(lw_node_int(c->node, "axis", 0), first->rank, axis, err));
+    memcpy(dim, first->dim, sizeof first->dim);
+    dim[*axis] = 0;
+    for (int i = 2; i < c->n_in; i += 3) {
+        const lw_tensor *x = lw_in(c, i);
+        LW_TRY(lw_want_8_bits(x, "the input", err));
+        for (int k = 0; k < first->rank; k++)
+            if (x->rank != first->rank || (k != *axis && x->dim[k] != dim[k]))
+                return lw_fail(err, LW_E_INPUT, "input %d has another shape than the first", i / 3);
+        dim[*axis] += x->dim[*axis];
+    }
+    return LW_OK;
+}
+
+lw_status lw_qlinear_concat_table(const lw_op_call *c, int i, uint8_t table[256], lw_error *err)
+{
+    quantized x, y;
+    int32_t low, high, x_low, x_high;
+    lw_dtype dtype = lw_in(c, 1)->dtype;
+    LW_TRY(quantized_out(c, 0, dtype, &y, &low, &high, err));
+    LW_TRY(quantized_in(c, i, &x, err));
+    lw_dtype_range(x.x->dtype, &x_low, &x_high);
+    bool same = x.scale == y.scale && x.zero == y.zero && x.x->dtype == dtype;
+    for (int32_t v = x_low; v <= x_high; v++)
+        table[v & 255] =
+            same ? (uint8_t)v
+                 : (uint8_t)lw_quantize(lw_dequantize(v, x.scale, x.zero), y.scale, y.zero, low, high);
+    return LW_OK;
+}
+
 static lw_status run_qlinear_concat(const lw_op_call *c, lw_error *err)
 {
-    const lw_tensor *y_zero = lw_in(c, 1);
-    quantized y, first;
-    int32_t low, high;
-    int axis, n = (c->n_in - 2) / 3;
+    int axis;
     int64_t dim[LW_MAX_RANK];
-    LW_TRY(lw_want_8_bits(y_zero, "the output's zero point", err));
-    LW_TRY(quantized_out(c, 0, y_zero->dtype, &y, &low, &high, err));
-    if (n < 1 || c->n_in != 2 + 3 * n)
-        return lw_fail(err, LW_E_INPUT, "inputs come in threes: tensor, scale, zero point");
-    LW_TRY(quantized_in(c, 2, &first, err));
-    LW_TRY(lw_axis(lw_node_int(c->node, "axis", 0), first.x->rank, &axis, err));
-    memcpy(dim, first.x->dim, sizeof dim);
-    dim[axis] = 0;
-    for (int i = 0; i < n; i++) {
-        const lw_tensor *x = lw_in(c, 2 + 3 * i);
-        for (int k = 0; x && k < first.x->rank; k++)
-            if (x->rank != first.x->rank || (k != axis && x->dim[k] != dim[k]))
-                return lw_fail(err, LW_E_INPUT, "input %d has another shape than the first", i);
-        dim[axis] += x ? x->dim[axis] : 0;
-    }
-    LW_TRY(lw_tensor_new(&c->out[0], y_zero->dtype, first.x->rank, dim, err));
-    int64_t outer = lw_tensor_span(first.x, 0, axis),
-            inner = lw_tensor_span(first.x, axis + 1, first.x->rank), at = 0;
-    for (int i = 0; i < n; i++) {
-        quantized x;
-        LW_TRY(quantized_in(c, 2 + 3 * i, &x, err));
+    LW_TRY(lw_qlinear_concat_of(c, &axis, dim, err));
+    const lw_tensor *first = lw_in(c, 2);
+    LW_TRY(lw_tensor_new(&c->out[0], lw_in(c, 1)->dtype, first->rank, dim, err));
+    int64_t outer = lw_tensor_span(first, 0, axis), inner = lw_tensor_span(first, axis + 1, first->rank),
+            at = 0;
+    for (int i = 2; i < c->n_in; i += 3) {
+        const lw_tensor *x = lw_in(c, i);
         uint8_t table[256];
-        int32_t x_low, x_high;
-        lw_dtype_range(x.x->dtype, &x_low, &x_high);
-        bool same = x.scale == y.scale && x.zero == y.zero && x.x->dtype == y_zero->dtype;
-        for (int32_t v = x_low; v <= x_high; v++)
-            table[v & 255] =
-                same ? (uint8_t)v
-                     : (uint8_t)lw_quantize(lw_dequantize(v, x.scale, x.zero), y.scale, y.zero, low, high);
-        int64_t span = x.x->dim[axis] * inner;
+        LW_TRY(lw_qlinear_concat_table(c, i, table, err));
+        int64_t span = x->dim[axis] * inner;
         for (int64_t o = 0; o < outer; o++)
             for (int64_t k = 0; k < span; k++)
                 ((uint8_t *)c->out[0]->data)[o * dim[axis] * inner + at + k] =
-                    table[((const uint8_t *)x.x->data)[o * span + k]];
+                    table[((const uint8_t *)x->data)[o * span + k]];
         at += span;
     }
     return LW_OK;

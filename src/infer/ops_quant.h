@@ -44,6 +44,9 @@ void lw_quant_data_range(const lw_tensor *zero, lw_dtype *dtype, int32_t *least,
 
 /* The 256 results of QLinearSigmoid or QLinearLeakyRelu. */
 lw_status lw_qlinear_table(const lw_op_call *c, uint8_t table[256], lw_error *err);
+/* QLinearConcat: its axis and the result's shape; the 256 results of the tensor at input i. */
+lw_status lw_qlinear_concat_of(const lw_op_call *c, int *axis, int64_t dim[LW_MAX_RANK], lw_error *err);
+lw_status lw_qlinear_concat_table(const lw_op_call *c, int i, uint8_t table[256], lw_error *err);
 /* What QLinearSoftmax does to each row. */
 lw_status lw_qlinear_softmax_of(const lw_op_call *c, lw_qlinear_softmax *s, lw_error *err);
 

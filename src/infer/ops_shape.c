@@ -334,34 +334,41 @@ static lw_status run_concat(const lw_op_call *c, lw_error *err)
     return LW_OK;
 }
 
-static lw_status run_split(const lw_op_call *c, lw_error *err)
+lw_status lw_split_of(const lw_op_call *c, int *axis, int64_t *parts, lw_error *err)
 {
     const lw_tensor *x = lw_in(c, 0);
-    int axis, n;
+    int n;
+    int64_t sum = 0;
     LW_TRY(need(x, err));
-    LW_TRY(lw_axis(lw_node_int(c->node, "axis", 0), x->rank, &axis, err));
-    int64_t *parts = malloc(((size_t)c->n_out + 1) * sizeof *parts), sum = 0, at = 0;
-    if (!parts)
-        return lw_fail_memory(err, (size_t)c->n_out * sizeof *parts);
-    lw_status status = lw_int_list(c, 1, "split", parts, c->n_out, &n, err);
-    if (status == LW_OK && n == 0) { /* equal parts, the last one may be smaller (opset 18) */
-        int64_t each = (x->dim[axis] + c->n_out - 1) / c->n_out;
+    LW_TRY(lw_axis(lw_node_int(c->node, "axis", 0), x->rank, axis, err));
+    LW_TRY(lw_int_list(c, 1, "split", parts, c->n_out, &n, err));
+    if (n == 0) { /* equal parts, the last one may be smaller (opset 18) */
+        int64_t each = (x->dim[*axis] + c->n_out - 1) / c->n_out;
         for (int i = 0; i < c->n_out; i++, sum += each)
-            parts[i] = sum + each > x->dim[axis] ? x->dim[axis] - sum : each;
+            parts[i] = sum + each > x->dim[*axis] ? x->dim[*axis] - sum : each;
         n = c->n_out;
         sum = 0;
     }
-    for (int i = 0; status == LW_OK && i < n; i++) {
+    for (int i = 0; i < n; i++)
         if (parts[i] < 0 || __builtin_add_overflow(sum, parts[i], &sum))
-            status = lw_fail(err, LW_E_INPUT, "part %d has %lld elements", i, (long long)parts[i]);
-    }
-    if (status == LW_OK && (n != c->n_out || sum != x->dim[axis]))
-        status = lw_fail(err, LW_E_INPUT, "%d parts of %lld together for %d outputs and %lld elements", n,
-                         (long long)sum, c->n_out, (long long)x->dim[axis]);
-    int64_t size = lw_dtype_size(x->dtype), outer = lw_tensor_span(x, 0, axis),
-            inner = lw_tensor_span(x, axis + 1, x->rank) * size;
-    for (int i = 0; status == LW_OK && i < n; i++) {
-        int64_t dim[LW_MAX_RANK];
+            return lw_fail(err, LW_E_INPUT, "part %d has %lld elements", i, (long long)parts[i]);
+    if (n != c->n_out || sum != x->dim[*axis])
+        return lw_fail(err, LW_E_INPUT, "%d parts of %lld together for %d outputs and %lld elements", n,
+                       (long long)sum, c->n_out, (long long)x->dim[*axis]);
+    return LW_OK;
+}
+
+static lw_status run_split(const lw_op_call *c, lw_error *err)
+{
+    const lw_tensor *x = lw_in(c, 0);
+    int axis = 0;
+    int64_t *parts = malloc(((size_t)c->n_out + 1) * sizeof *parts), at = 0;
+    if (!parts)
+        return lw_fail_memory(err, (size_t)c->n_out * sizeof *parts);
+    lw_status status = lw_split_of(c, &axis, parts, err);
+    for (int i = 0; status == LW_OK && i < c->n_out; i++) {
+        int64_t dim[LW_MAX_RANK], outer = lw_tensor_span(x, 0, axis),
+                                  inner = lw_tensor_span(x, axis + 1, x->rank) * lw_dtype_size(x->dtype);
         memcpy(dim, x->dim, sizeof dim);
         dim[axis] = parts[i];
         status = lw_tensor_new(&c->out[i], x->dtype, x->rank, dim, err);
@@ -374,11 +381,11 @@ static lw_status run_split(const lw_op_call *c, lw_error *err)
     return status;
 }
 
-static lw_status run_slice(const lw_op_call *c, lw_error *err)
+lw_status lw_slice_of(const lw_op_call *c, int64_t dim[LW_MAX_RANK], int64_t stride[LW_MAX_RANK],
+                      int64_t *offset, lw_error *err)
 {
     const lw_tensor *x = lw_in(c, 0);
-    int64_t start[LW_MAX_RANK], end[LW_MAX_RANK], axes[LW_MAX_RANK], steps[LW_MAX_RANK], dim[LW_MAX_RANK],
-        stride[LW_MAX_RANK], offset = 0;
+    int64_t start[LW_MAX_RANK], end[LW_MAX_RANK], axes[LW_MAX_RANK], steps[LW_MAX_RANK];
     int n_start, n_end, n_axes, n_steps;
     bool old = c->node->opset < 10;
     LW_TRY(need(x, err));
@@ -389,8 +396,9 @@ static lw_status run_slice(const lw_op_call *c, lw_error *err)
     if (n_start != n_end || (n_axes && n_axes != n_start) || (n_steps && n_steps != n_start))
         return lw_fail(err, LW_E_INPUT, "starts, ends, axes and steps have different lengths");
     bool cut[LW_MAX_RANK] = {false};
+    *offset = 0;
     own_strides(x, stride);
-    memcpy(dim, x->dim, sizeof dim);
+    memcpy(dim, x->dim, sizeof x->dim);
     for (int i = 0; i < n_start; i++) {
         int axis;
         int64_t by = n_steps ? steps[i] : 1, s = start[i], e = end[i];
@@ -413,9 +421,17 @@ static lw_status run_slice(const lw_op_call *c, lw_error *err)
             e = e > d ? d : e;
             dim[axis] = s > e ? (s - e - by - 1) / -by : 0;
         }
-        offset += (s < 0 ? 0 : s) * stride[axis];
+        *offset += (s < 0 ? 0 : s) * stride[axis];
         stride[axis] *= by;
     }
+    return LW_OK;
+}
+
+static lw_status run_slice(const lw_op_call *c, lw_error *err)
+{
+    const lw_tensor *x = lw_in(c, 0);
+    int64_t dim[LW_MAX_RANK], stride[LW_MAX_RANK], offset;
+    LW_TRY(lw_slice_of(c, dim, stride, &offset, err));
     LW_TRY(lw_tensor_new(&c->out[0], x->dtype, x->rank, dim, err));
     gather_strided(x, stride, offset, c->out[0]);
     return LW_OK;
