@@ -42,6 +42,7 @@ typedef struct infer_cuda {
     bool hopeless; /* such a run cannot be recorded */
 } infer_cuda;
 
+    int in_vain;   /* recordings in a row that failed or did not pay, and the one that is kept */
 /* ---- memory -------------------------------------------------------------------------------------- */
 
 /* Bytes of a row of packed weights and of padded activations: a whole number of stages. */

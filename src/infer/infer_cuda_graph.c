@@ -5,12 +5,16 @@
  * the recording, so that it lies in the same places ever after. Whatever nodes compute on the host meanwhile
  * depends on shapes and constants alone, since the inputs are not there to be looked at: a node that asks for
  * them ends the recording, and such a model runs node by node. Later runs of these shapes copy the inputs,
- * launch the graph and copy the outputs. */
+ * launch the graph and copy the outputs.
+ *
+ * A recording costs more than a run. Models that cannot be recorded, and shapes that do not stay long enough,
+ * are no longer recorded once that has been seen a few times in a row (infer_tuning.h). */
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/cuda_check.h"
 #include "infer/infer_cuda.h"
+#include "infer/infer_tuning.h"
 #include "infer/network.h"
 
 /* ---- the arena -------------------------------------------------------------------------------------- */
@@ -34,6 +38,7 @@ struct lw_cuda_recording {
     bool checks;        /* a kernel may set *flag */
     int32_t *flag;      /* on the device: an index was out of bounds */
     int64_t generation; /* of the constants' memory, when it was recorded */
+    int64_t replays;
     int n_in, n_out;
     lw_tensor **in, **out;
     lw_tensor **kept; /* host tensors whose device copies the graph reads */
@@ -244,6 +249,8 @@ static lw_status replay(infer_cuda *x, struct lw_cuda_recording *r, lw_tensor *c
 {
     int32_t flag = 0;
     lw_status status = LW_OK;
+    if (++r->replays == LW_CUDA_REPLAYS_THAT_PAY)
+        x->in_vain = 0;
     for (int i = 0; i < r->n_in; i++)
         LW_CUDA_TRY(err, "copying a tensor to the GPU",
                     cudaMemcpyAsync(((lw_cuda_copy *)r->in[i]->buffer->device)->p, inputs[i]->data,
@@ -318,11 +325,12 @@ lw_status lw_cuda_run(void *context, const struct lw_network *n, lw_tensor *cons
         return replay(x, x->kept, inputs, outputs, done, err);
     if (x->n_last != n_in || !same_shapes(x->last, inputs, n_in))
         return remember(x, inputs, n_in, err);
-    if (x->hopeless)
+    if (x->hopeless || x->in_vain == LW_CUDA_RECORDINGS_IN_VAIN)
         return LW_OK;
     struct lw_cuda_recording *r;
     lw_error why = {0};
     lw_cuda_forget_kept(x);
+    x->in_vain++;                                  /* until it has paid */
     if (record(x, n, inputs, &r, &why) != LW_OK) { /* what is wrong shows when the nodes run one by one */
         recording_free(r);
         cudaGetLastError(); /* the nodes' launches look at it */

@@ -127,6 +127,17 @@ enum { LW_CUDA_DEEP = 256, LW_CUDA_DEEP_SHARED = (64 + 64) * 256 * 3 };
 #define LW_CUDA_LT_WORK (INT64_C(1) << 31)
 #define LW_CUDA_LT_FLIPPED_WORK (INT64_C(1) << 33)
 
+/* Float convolutions with fewer outputs a group have a thread for each result, others tiles of 64 x 64. */
+enum { LW_CUDA_FLOAT_OUTPUTS = 8 };
+
+/* Runs by CUDA graphs: replays after which a recording has paid; recordings in a row that did not, or failed,
+ * after which there are no more. */
+enum { LW_CUDA_REPLAYS_THAT_PAY = 8, LW_CUDA_RECORDINGS_IN_VAIN = 4 };
+
+/* Recurrent layers: products of a state and a row of weights that a block shall have at least; fewer blocks
+ * meet sooner. */
+enum { LW_CUDA_RECURRENT_PRODUCTS = 256 };
+
 /* Softmax and layer norm: threads of a block, 16-byte loads of a thread; rows up to LW_CUDA_SHORT_ROW get one
  * warp each. 65536 x 4096: both 4.15 TB/s, 524288 x 512: 4.20 (copying: 4.27). */
 enum { LW_CUDA_ROW_THREADS = 128, LW_CUDA_ROW_FOURS = 8, LW_CUDA_SHORT_ROW = 512 };
