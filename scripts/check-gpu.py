@@ -10,6 +10,7 @@ lanewise-faults). --pretend needs no GPU and no sanitizer: it only shows which k
 import argparse
 import collections
 import concurrent.futures
+import math
 import os
 import random
 import re
@@ -173,6 +174,12 @@ def arrays(folder):
     bytes_("signal", "B", 2, 8, 50)
     bytes_("kernel1", "b", 12, 8, 5)
     bytes_("q", "b", 2, 3, 20, 16)
+    floats("steps", 5, 6, 12)  # steps x sequences x inputs
+    for name, gates in (("lstm", 4), ("gru", 3)):
+        bytes_(name + "-w", "b", 2, 12, gates * 20)
+        bytes_(name + "-r", "b", 2, 20, gates * 20)
+    npy(folder + "/scales.npy", "<f4", (2,), struct.pack("<2f", 0.01, 0.02))
+    bytes_("zeros", "b", 2)
     for width in (10, 100, 500, 1500, 5000, 40000):
         floats("rows%d" % width, 5, width)
         floats("scale%d" % width, width)
@@ -195,12 +202,20 @@ def models(folder):
         t.node("Slice", ["pt", "from", "to", "axes", "steps"], ["sl"]), t.node("Erf", ["sl"], ["e"]), t.node("Softmax", ["e"], ["z"]),
         t.node("DynamicQuantizeLinear", ["c"], ["dq", "ds", "dz"]), t.node("DequantizeLinear", ["dq", "ds", "dz"], ["dd"]),
         t.node("QuantizeLinear", ["dd", "half", "zero"], ["qq"]), t.node("Concat", ["p", "c"], ["cat"], axis=1),
-        t.node("Sub", ["dd", "half"], ["sub"]),
+        t.node("Sub", ["dd", "half"], ["sub"]), t.node("Split", ["cat"], ["first", "second"], axis=1),
+        t.node("Reshape", ["x", "images"], ["xi"]), t.node("Conv", ["xi", "wide-kernel"], ["conv"], pads=[1, 1]),
+        t.node("Conv", ["conv", "deep-kernel"], ["deep"], group=16), t.node("LSTM", ["deep", "lw", "lr"], ["ly", "lh", "lc"], hidden_size=24),
+        t.node("GRU", ["deep", "gw", "gr"], ["gy", "gh"], hidden_size=24),
+        t.node("QLinearConcat", ["half", "zero", "qq", "quarter", "zero", "qq", "half", "zero"], ["joined"], "com.microsoft", axis=1),
     ]
+    some = lambda name, *shape: t.tensor(name, F, shape, struct.pack("<%df" % math.prod(shape), *(draw.uniform(-1, 1) for _ in range(math.prod(shape)))))
+    more = [t.tensor("quarter", F, [], t.floats(0.25)), index("images", 40, 4, 24), some("wide-kernel", 16, 4, 3), some("deep-kernel", 16, 1, 3), some("lw", 1, 96, 22), some("lr", 1, 96, 24),
+            some("gw", 1, 72, 22), some("gr", 1, 72, 24)]
     outputs = [t.value(n, F, s) for n, s in (("g", [3, 50]), ("r", [40]), ("z", [50, 20]), ("cat", [40, 100]), ("sub", [40, 50]))]
     outputs.append(t.value("qq", B, [40, 50]))
     write(folder + "/float.onnx", t.model(nodes, [x], outputs, [weights, half, zero, rows, index("from", 0), index("to", 40), index("axes", 1),
-                                                                index("steps", 2)]))
+                                                                index("steps", 2)] + more,
+                                          extra_opset=t.chunk(8, t.chunk(1, "com.microsoft") + t.number(2, 1))))
 
 
 def pooling(folder):
@@ -325,6 +340,10 @@ def jobs(folder, backends):
             layer("attention", "attention", *[w for n in "qkv" for w in ("--input", "%s=q.npy" % n, "--input", "%s-scale=0.02" % n)])
             layer("bytes", "add", "--input", "x=x40.npy", "--input", "x-scale=0.1", "--input", "b=x40.npy", "--input", "b-scale=0.2", "--input",
                   "y-scale=0.3")
+            for kind in ("lstm", "gru"):
+                of = ["--input", "x=steps.npy", "--input", "w=%s-w.npy" % kind, "--input", "r=%s-r.npy" % kind, "--input", "w-scale=scales.npy",
+                      "--input", "r-scale=scales.npy", "--set", "direction=bidirectional"]
+                layer(kind, kind + "-int8", "--input", "w-zero=zeros.npy", "--input", "r-zero=zeros.npy", *of)
             for width in (10, 100, 500, 1500, 5000, 40000):
                 layer("softmax %d" % width, "softmax", "--input", "x=rows%d.npy" % width)
                 layer("layer norm %d" % width, "layernorm", "--input", "x=rows%d.npy" % width, "--input", "scale=scale%d.npy" % width)

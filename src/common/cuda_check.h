@@ -48,6 +48,16 @@ static inline cudaError_t lw_launch(void (*kernel)(Args), dim3 grid, unsigned th
     return cudaLaunchKernel((const void *)kernel, grid, dim3(threads), list, shared_bytes, stream);
 }
 
+/* The same with blocks that wait for each other (grid.cuh): all of them run at a time, or the launch fails.
+ */
+template <typename Args>
+static inline cudaError_t lw_launch_together(void (*kernel)(Args), dim3 grid, unsigned threads,
+                                             size_t shared_bytes, cudaStream_t stream, Args args)
+{
+    void *list[1] = {&args};
+    return cudaLaunchCooperativeKernel((const void *)kernel, grid, dim3(threads), list, shared_bytes, stream);
+}
+
 #endif
 
 #endif

@@ -9,7 +9,9 @@
  * - infer_cuda_layout.cu: packing of weights and images, sums of rows, convolutions without a product
  * - infer_cuda_rows.cu: softmax, layer normalization, means of rows
  * - infer_cuda_pool.cu: pooling, functions of bytes by tables
- * - infer_cuda_elements.cu: elementwise operators, quantization, copies, float products
+ * - infer_cuda_elements.cu: elementwise operators, quantization, copies
+ * - infer_cuda_floats.cu: products and convolutions of floats
+ * - infer_cuda_recurrent.cu: RNN, GRU and LSTM
  *
  * All kernels of a context run in one stream. */
 #ifndef LW_INFER_CUDA_H
@@ -40,9 +42,9 @@ typedef struct infer_cuda {
     lw_tensor **last;                           /* shapes of the last run */
     int n_last;
     bool hopeless; /* such a run cannot be recorded */
+    int in_vain;   /* recordings in a row that failed or did not pay, and the one that is kept */
 } infer_cuda;
 
-    int in_vain;   /* recordings in a row that failed or did not pay, and the one that is kept */
 /* ---- memory -------------------------------------------------------------------------------------- */
 
 /* Bytes of a row of packed weights and of padded activations: a whole number of stages. */
@@ -255,10 +257,10 @@ typedef struct lw_cuda_pool {
 /* whole: one result an image, from in[0] elements. */
 lw_status lw_cuda_pooling(infer_cuda *x, const lw_cuda_pool *p, bool whole, lw_error *err);
 
+/* Element i goes to place i % run of the piece i / run; pieces begin `apart` from each other. */
 typedef struct lw_cuda_table {
     int64_t count, run, apart;
     const uint8_t *from;
-/* Element i goes to place i % run of the piece i / run; pieces begin `apart` from each other. */
     uint8_t *to;
     uint8_t table[256];
 } lw_cuda_table;
@@ -382,6 +384,8 @@ typedef struct lw_cuda_tuples {
 } lw_cuda_tuples;
 lw_status lw_cuda_gather_tuples(infer_cuda *x, const lw_cuda_tuples *p, lw_error *err);
 
+/* ---- floats, in the host's order ------------------------------------------------------------------- */
+
 /* c[z] = alpha * a[z] * b[z] in float32; strides in elements; batch z starts at z's number times *_batch
  * (for up to two batch dimensions, outer and inner). */
 typedef struct lw_cuda_float_product {
@@ -393,6 +397,18 @@ typedef struct lw_cuda_float_product {
     float alpha;
 } lw_cuda_float_product;
 lw_status lw_cuda_multiply_floats(infer_cuda *x, const lw_cuda_float_product *p, lw_error *err);
+
+/* y[image][output][position] = bias + the sum over channels and elements of the kernel, in this order. */
+typedef struct lw_cuda_float_convolution {
+    int images, groups, outputs, channels; /* outputs, channels: of one group */
+    int in[3], stride[3], dilation[3], pad[3];
+    int64_t in_count;
+    lw_divider count, plane, line; /* output positions of an image, of its last two and its last dimension */
+    lw_divider taps, kernel_plane, kernel_line; /* the same of the kernel */
+    const float *x, *w, *bias;                  /* bias NULL: 0 */
+    float *y;
+} lw_cuda_float_convolution;
+lw_status lw_cuda_convolve_floats(infer_cuda *x, const lw_cuda_float_convolution *p, lw_error *err);
 
 #ifdef __cplusplus
 }

@@ -1,4 +1,4 @@
-/* infer_cuda_elements.cu - elementwise operators, quantization, copies that move elements, float products. */
+/* infer_cuda_elements.cu - elementwise operators, quantization, copies that move elements. */
 #include "common/cuda_check.h"
 #include "common/warp.cuh"
 #include "infer/infer_cuda.h"
@@ -469,56 +469,5 @@ extern "C" lw_status lw_cuda_gather_tuples(infer_cuda *x, const lw_cuda_tuples *
         LW_CUDA_TRY(err, "gathering rows",
                     lw_launch(lw_gather_tuples, dim3(blocks_for(x, p->tuples * p->slice)), THREADS, 0,
                               x->stream, *p));
-    return LW_OK;
-}
-
-/* ---- float products ---------------------------------------------------------------------------------- */
-
-enum { SIDE = 64, DEPTH = 16 };
-
-/* 64 x 64 results a block, 4 x 4 a thread. */
-__global__ void __launch_bounds__(THREADS) lw_float_tile(lw_cuda_float_product p)
-{
-    __shared__ float a[DEPTH][SIDE + 4], b[DEPTH][SIDE + 4];
-    int64_t z = blockIdx.z, i0 = (int64_t)blockIdx.y * SIDE, j0 = (int64_t)blockIdx.x * SIDE;
-    const float *from_a = p.a + z / p.inner * p.a_outer + z % p.inner * p.a_inner;
-    const float *from_b = p.b + z / p.inner * p.b_outer + z % p.inner * p.b_inner;
-    int t = (int)threadIdx.x, y = t / 16 * 4, x = t % 16 * 4;
-    float sum[4][4] = {};
-    for (int64_t k0 = 0; k0 < p.k; k0 += DEPTH) {
-        __syncthreads();
-        for (int s = t; s < SIDE * DEPTH; s += THREADS) {
-            /* neighbouring threads along the dimension whose elements are neighbours */
-            int ka = p.a_column == 1 ? s % DEPTH : s / SIDE, ia = p.a_column == 1 ? s / DEPTH : s % SIDE;
-            int kb = p.b_row == 1 ? s % DEPTH : s / SIDE, jb = p.b_row == 1 ? s / DEPTH : s % SIDE;
-            bool in_a = i0 + ia < p.m && k0 + ka < p.k, in_b = j0 + jb < p.n && k0 + kb < p.k;
-            a[ka][ia] = in_a ? from_a[(i0 + ia) * p.a_row + (k0 + ka) * p.a_column] : 0;
-            b[kb][jb] = in_b ? from_b[(k0 + kb) * p.b_row + (j0 + jb) * p.b_column] : 0;
-        }
-        __syncthreads();
-#pragma unroll
-        for (int k = 0; k < DEPTH; k++) {
-            float4 va = *(const float4 *)&a[k][y], vb = *(const float4 *)&b[k][x];
-            float la[4] = {va.x, va.y, va.z, va.w}, lb[4] = {vb.x, vb.y, vb.z, vb.w};
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-#pragma unroll
-                for (int j = 0; j < 4; j++)
-                    sum[i][j] = fmaf(la[i], lb[j], sum[i][j]);
-        }
-    }
-    for (int i = 0; i < 4; i++)
-        for (int j = 0; j < 4; j++)
-            if (i0 + y + i < p.m && j0 + x + j < p.n)
-                p.c[(z * p.m + i0 + y + i) * p.n + j0 + x + j] = p.alpha * sum[i][j];
-}
-
-extern "C" lw_status lw_cuda_multiply_floats(infer_cuda *x, const lw_cuda_float_product *p, lw_error *err)
-{
-    int64_t batches = p->outer * p->inner;
-    if (p->m == 0 || p->n == 0 || batches == 0)
-        return LW_OK;
-    dim3 grid((unsigned)((p->n + SIDE - 1) / SIDE), (unsigned)((p->m + SIDE - 1) / SIDE), (unsigned)batches);
-    LW_CUDA_TRY(err, "float product", lw_launch(lw_float_tile, grid, THREADS, 0, x->stream, *p));
     return LW_OK;
 }

@@ -68,9 +68,9 @@ bool lw_cuda_window_fits(const lw_window *w)
 
 static const lw_cuda_node_row *row_of(const lw_op_call *c)
 {
-    static const lw_cuda_node_row *const lists[] = {lw_cuda_nodes_products, lw_cuda_nodes_convolution,
-                                                    lw_cuda_nodes_rows,     lw_cuda_nodes_elements,
-                                                    lw_cuda_nodes_moves,    lw_cuda_nodes_pool};
+    static const lw_cuda_node_row *const lists[] = {
+        lw_cuda_nodes_products, lw_cuda_nodes_convolution, lw_cuda_nodes_rows,   lw_cuda_nodes_elements,
+        lw_cuda_nodes_moves,    lw_cuda_nodes_pool,        lw_cuda_nodes_floats, lw_cuda_nodes_recurrent};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         for (const lw_cuda_node_row *r = lists[i]; r->op; r++)
             if (strcmp(r->op, c->node->op) == 0 && strcmp(r->domain, c->node->domain) == 0)

@@ -19,7 +19,8 @@ typedef struct lw_cuda_node_row {
 
 /* The nodes of each infer_cuda_nodes_*.c; op NULL ends a list. */
 extern const lw_cuda_node_row lw_cuda_nodes_products[], lw_cuda_nodes_convolution[], lw_cuda_nodes_rows[],
-    lw_cuda_nodes_elements[], lw_cuda_nodes_moves[], lw_cuda_nodes_pool[];
+    lw_cuda_nodes_elements[], lw_cuda_nodes_moves[], lw_cuda_nodes_pool[], lw_cuda_nodes_floats[],
+    lw_cuda_nodes_recurrent[];
 
 /* Notes whether the node fits; true: it is to run now. */
 static inline bool lw_cuda_accept(const infer_cuda *x, bool does, bool *fits)
@@ -91,6 +92,10 @@ lw_status lw_cuda_epilogue(infer_cuda *x, const lw_cuda_operands *o, lw_cuda_pro
 /* An unsigned weight without a zero point has the zero point 0, which is -128 as a signed byte; in *scratch.
  */
 lw_status lw_cuda_default_zero(infer_cuda *x, lw_cuda_product *p, void **scratch, lw_error *err);
+
+/* A float tensor to uint8, its scale and zero point, as DynamicQuantizeLinear, all on the device. */
+lw_status lw_cuda_quantized(infer_cuda *x, lw_tensor *from, lw_tensor **y, lw_tensor **scale,
+                            lw_tensor **zero, lw_error *err);
 
 /* Whether places inside and around the windows can be counted in int32. */
 bool lw_cuda_window_fits(const lw_window *w);

@@ -1,4 +1,4 @@
-/* infer_cuda_nodes_products.c - products of bytes and of floats on the device, and DynamicQuantizeLinear. */
+/* infer_cuda_nodes_products.c - products of bytes on the device, and DynamicQuantizeLinear. */
 #include <limits.h>
 #include <math.h>
 #include <string.h>
@@ -257,9 +257,8 @@ static const char *text_product(int policy, const lw_op_call *c)
     return lw_cuda_multiply_kernel(policy, plan.folded ? plan.shape.batches * plan.shape.m : plan.shape.m);
 }
 
-/* A float tensor to uint8, its scale and zero point, all on the device. */
-static lw_status quantize_dynamically(infer_cuda *x, lw_tensor *from, lw_tensor **y, lw_tensor **scale,
-                                      lw_tensor **zero, lw_error *err)
+lw_status lw_cuda_quantized(infer_cuda *x, lw_tensor *from, lw_tensor **y, lw_tensor **scale,
+                            lw_tensor **zero, lw_error *err)
 {
     const void *a;
     void *to, *s, *z, *scratch = NULL;
@@ -282,7 +281,7 @@ static lw_status node_dynamic_quantize(infer_cuda *x, const lw_op_call *c, bool 
     lw_tensor *spare[3] = {NULL, NULL, NULL}, **out[3];
     for (int i = 0; i < 3; i++)
         out[i] = i < c->n_out ? &c->out[i] : &spare[i];
-    lw_status status = quantize_dynamically(x, lw_in(c, 0), out[0], out[1], out[2], err);
+    lw_status status = lw_cuda_quantized(x, lw_in(c, 0), out[0], out[1], out[2], err);
     for (int i = 0; i < 3; i++)
         lw_tensor_release(spare[i]);
     return status;
@@ -317,7 +316,7 @@ static lw_status node_dynamic_product(infer_cuda *x, const lw_op_call *c, bool *
     if (!lw_cuda_accept(x, dynamic_fits(c, &plan), fits))
         return LW_OK;
     lw_tensor *a = NULL, *scale = NULL, *zero = NULL;
-    lw_status status = quantize_dynamically(x, lw_in(c, 0), &a, &scale, &zero, err);
+    lw_status status = lw_cuda_quantized(x, lw_in(c, 0), &a, &scale, &zero, err);
     if (status == LW_OK) {
         lw_cuda_operands o = dynamic_operands(c, a, scale, zero);
         status = run_product(x, c, &o, &plan, err);
@@ -336,81 +335,6 @@ static const char *text_dynamic_product(int policy, const lw_op_call *c)
     return lw_cuda_multiply_kernel(policy, plan.folded ? plan.shape.batches * plan.shape.m : plan.shape.m);
 }
 
-/* ---- floats ------------------------------------------------------------------------------------------ */
-
-static bool float_product_of(const lw_op_call *c, lw_product *shape, lw_cuda_float_product *p)
-{
-    const lw_tensor *ta = lw_in(c, 0), *tb = lw_in(c, 1);
-    bool gemm = strcmp(c->node->op, "Gemm") == 0;
-    if (!lw_is_floats(ta) || !lw_is_floats(tb) || (gemm && (ta->rank != 2 || tb->rank != 2)))
-        return false;
-    bool transpose_a = lw_node_int(c->node, "transA", 0) != 0 && ta->rank > 1,
-         transpose_b = lw_node_int(c->node, "transB", 0) != 0 && tb->rank > 1;
-    lw_tensor a = *ta, b = *tb;
-    if (transpose_a)
-        a.dim[a.rank - 1] = ta->dim[a.rank - 2], a.dim[a.rank - 2] = ta->dim[a.rank - 1];
-    if (transpose_b)
-        b.dim[b.rank - 1] = tb->dim[b.rank - 2], b.dim[b.rank - 2] = tb->dim[b.rank - 1];
-    if (lw_product_of(shape, &a, &b, NULL) != LW_OK)
-        return false;
-    bool all_a = a.count == shape->batches * shape->m * shape->k,
-         all_b = b.count == shape->batches * shape->k * shape->n, one_b = b.count == shape->k * shape->n;
-    if (!all_a || (!all_b && !one_b) || shape->batches > 65535 || shape->m > 65535 * 64)
-        return false;
-    *p = (lw_cuda_float_product){.m = shape->m,
-                                 .n = shape->n,
-                                 .k = shape->k,
-                                 .outer = 1,
-                                 .inner = shape->batches,
-                                 .a_row = transpose_a ? 1 : shape->k,
-                                 .a_column = transpose_a ? shape->m : 1,
-                                 .b_row = transpose_b ? 1 : shape->n,
-                                 .b_column = transpose_b ? shape->k : 1,
-                                 .a_inner = shape->m * shape->k,
-                                 .b_inner = one_b ? 0 : shape->k * shape->n,
-                                 .alpha = lw_node_float(c->node, "alpha", 1)};
-    if (one_b && !transpose_a && shape->batches > 1 && shape->m * shape->batches <= 65535 * 64) {
-        p->m *= shape->batches; /* one matrix */
-        p->inner = 1;
-    }
-    return true;
-}
-
-static bool float_product_fits(const lw_op_call *c, lw_product *shape, lw_cuda_float_product *p)
-{
-    lw_cuda_broadcast b;
-    if (!float_product_of(c, shape, p))
-        return false;
-    const lw_tensor *bias = lw_in(c, 2);
-    if (!bias || strcmp(c->node->op, "Gemm") != 0)
-        return !bias;
-    lw_tensor y = {.rank = 2, .dim = {shape->m, shape->n}, .count = shape->m * shape->n};
-    const lw_tensor *both[2] = {&y, bias};
-    return lw_is_floats(bias) && lw_node_float(c->node, "beta", 1) == 1 &&
-           lw_cuda_broadcast_of(&b, both, 2) && b.rank == 2 && b.dim[0] == y.dim[0] && b.dim[1] == y.dim[1];
-}
-
-static lw_status node_float_product(infer_cuda *x, const lw_op_call *c, bool *fits, lw_error *err)
-{
-    lw_product shape;
-    lw_cuda_float_product p;
-    lw_tensor *product = NULL;
-    void *to;
-    if (!lw_cuda_accept(x, float_product_fits(c, &shape, &p), fits))
-        return LW_OK;
-    LW_TRY(lw_cuda_bring(x, lw_in(c, 0), &p.a, err));
-    LW_TRY(lw_cuda_bring(x, lw_in(c, 1), &p.b, err));
-    lw_tensor **y = lw_in(c, 2) ? &product : &c->out[0];
-    lw_status status = lw_cuda_tensor(x, y, LW_F32, shape.rank, shape.dim, &to, err);
-    p.c = status == LW_OK ? to : NULL;
-    if (status == LW_OK)
-        status = lw_cuda_multiply_floats(x, &p, err);
-    if (status == LW_OK && product)
-        status = lw_cuda_add(x, product, lw_in(c, 2), &c->out[0], err);
-    lw_tensor_release(product);
-    return status;
-}
-
 const lw_cuda_node_row lw_cuda_nodes_products[] = {
     {"", "MatMulInteger", node_product, NULL, text_product},
     {"", "QLinearMatMul", node_product, NULL, text_product},
@@ -418,7 +342,4 @@ const lw_cuda_node_row lw_cuda_nodes_products[] = {
     {microsoft, "MatMulIntegerToFloat", node_product, NULL, text_product},
     {microsoft, "DynamicQuantizeMatMul", node_dynamic_product, NULL, text_dynamic_product},
     {"", "DynamicQuantizeLinear", node_dynamic_quantize, "elementwise", NULL},
-    {"", "MatMul", node_float_product, "float product", NULL},
-    {microsoft, "FusedMatMul", node_float_product, "float product", NULL},
-    {"", "Gemm", node_float_product, "float product", NULL},
     {0}};

@@ -509,6 +509,20 @@ cudaError_t __wrap_cudaLaunchKernel(const void *f, dim3 grid, dim3 block, void *
     return launched(f, NULL) ? __real_cudaLaunchKernel(f, grid, block, args, shared, s) : cudaSuccess;
 }
 
+/* WRAPPED cudaLaunchCooperativeKernel */
+cudaError_t __real_cudaLaunchCooperativeKernel(const void *f, dim3 grid, dim3 block, void **args,
+                                               size_t shared, cudaStream_t s);
+cudaError_t __wrap_cudaLaunchCooperativeKernel(const void *f, dim3 grid, dim3 block, void **args,
+                                               size_t shared, cudaStream_t s);
+cudaError_t __wrap_cudaLaunchCooperativeKernel(const void *f, dim3 grid, dim3 block, void **args,
+                                               size_t shared, cudaStream_t s)
+{
+    if (fails())
+        return last = reason();
+    launched(f, NULL);
+    return pretend ? cudaSuccess : __real_cudaLaunchCooperativeKernel(f, grid, block, args, shared, s);
+}
+
 /* WRAPPED __cudaLaunchKernel : of the <<<>>> syntax, which leaves its error to cudaGetLastError() */
 cudaError_t __real___cudaLaunchKernel(cudaKernel_t k, dim3 grid, dim3 block, void **args, size_t shared,
                                       cudaStream_t s);
