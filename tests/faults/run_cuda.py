@@ -54,6 +54,8 @@ JOBS = {  # arguments, backends
     "layer, softmax": (["layer", "softmax", "--input", "x=fx.npy", "-o", "out.npy"], INFER[:1]),
     "layer, convolution": (["layer", "conv2d", "--input", "x=image.npy", "--input", "x-scale=0.02", "--input", "w=kernel.npy", "--input",
                             "w-scale=0.01", "--input", "y-scale=0.5", "-o", "out.npy"], INFER[:1]),
+    "layer, recurrent": (["layer", "lstm-int8", "--input", "x=steps.npy", "--input", "w=lw.npy", "--input", "r=lr.npy", "--input", "w-scale=0.01",
+                          "--input", "r-scale=0.02", "-o", "out.npy"], INFER[:1]),
     "devices": (["devices"], (None,)),
 }
 
@@ -62,7 +64,8 @@ def inputs(folder, program):
     faults.inputs(folder)
     draw = random.Random(3)
     for name, kind, shape in (("x", "|u1", (33, 96)), ("w", "|i1", (50, 96)), ("image", "|u1", (2, 8, 13, 11)),
-                              ("kernel", "|i1", (12, 8, 3, 3)), ("fx", "<f4", (12, 96))):
+                              ("kernel", "|i1", (12, 8, 3, 3)), ("fx", "<f4", (12, 96)), ("steps", "<f4", (3, 2, 6)),
+                              ("lw", "|i1", (1, 6, 20)), ("lr", "|i1", (1, 5, 20))):
         size = 4 if kind == "<f4" else 1
         for n in shape:
             size *= n
