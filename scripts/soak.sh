@@ -38,14 +38,27 @@ long_cigar() {
     [ "$(tail -n 1 long.tsv | grep -oE '[0-9]+[MID]' | wc -l)" -ge $((operations * 8 / 10)) ]
 }
 
-# --- reads through a pipe: memory must not grow with their number
+# --- reads through a pipe: neither memory nor descriptors must grow with their number
 memory_is_flat() {
     # 280 MB were measured for 0.8 as for 3.2 million reads of 100 letters: the pipeline's buffers, once they are full
     local many=$((full ? 10000000 : 300000))
     "$simulate" random:400 $many 100 0.02 1 >many.fq 2>/dev/null
     [ "$(grep -c '^+$' many.fq)" -eq $many ]
-    cat many.fq | peak "$program" align random-400.fa - -q -o many.bam
-    rm many.fq
+    mkfifo pipe
+    cat many.fq >pipe &
+    peak "$program" align random-400.fa - -q -o many.bam <pipe &
+    local timer=$! child open=0 most=0
+    while kill -0 $timer 2>/dev/null; do
+        child=$(ps -o pid= --ppid $timer | head -n 1 || true)
+        [ -n "$child" ] && open=$(find "/proc/${child// /}/fd" -mindepth 1 2>/dev/null | wc -l || true)
+        most=$((open > most ? open : most))
+        sleep 0.2
+    done
+    wait $timer
+    rm many.fq pipe
+    # files and pipes of the run, whatever the number of reads
+    echo "soak: at most $most descriptors open"
+    [ $most -ge 3 ] && [ $most -le 16 ]
     at_most 400000
 }
 
