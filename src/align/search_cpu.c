@@ -920,7 +920,7 @@ static lw_status make_packs(search_call *call, lw_error *err)
     for (int64_t q = 0; q < queries->n; q++) {
         call->tops[q].min_score = call->request->min_score[q];
         call->screens[q].on = few && !call->filtering;
-        call->screens[q].wait = call->request->top_n + search_cpu_tuning.screen_round;
+        call->screens[q].wait = (int64_t)call->request->top_n + search_cpu_tuning.screen_round;
         int32_t len = queries->len[q];
         if (len == 0)
             continue;
