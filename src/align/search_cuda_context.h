@@ -141,7 +141,7 @@ typedef struct unit {
     segment_list *list;
     int32_t *len, *codes_at, *base;
     int n_rounds; /* of exact scores after the first run */
-    int n_jobs, n_profiles, n_counters;
+    int n_jobs, n_profiles;
     unit_arrays device;
     /* first jobs: of long pairs and of the others in the first run, of each query in the rounds after it */
     int long_jobs, rest_jobs;
@@ -190,8 +190,8 @@ void lw_sw_free_unit(unit *u);
 size_t lw_sw_cut_arrays(const unit *u, char *at, unit_arrays *a);
 /* Device bytes of a query in a unit, for the choice of the packs' size. */
 int64_t lw_sw_query_bytes(const chunk *k);
-/* Profiles of a program's passes, for G or for H; one job for each pass, all fields but those that say which
- * segments. Both return the index of the first. */
+/* Profiles of a program's passes, and one job for each pass: all fields but those that say which segments.
+ * Both return the index of the first. */
 int lw_sw_write_profiles(writer *w, const lw_sw_program *p, int arithmetic, bool gapless, bool above);
 int lw_sw_write_jobs(writer *w, const lw_sw_program *p, int first_profile, const lw_sw_job *common);
 

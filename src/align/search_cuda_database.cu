@@ -17,7 +17,8 @@ lw_status lw_sw_make_chunks(context *c, lw_error *err)
     int64_t capacity = 0;
     for (int64_t i = 0; i < db->n;) {
         chunk k = {i, 0, 0, 2 * LW_SW_PAD_ROWS + 1, 0};
-        while (i < db->n && (k.n == 0 || k.letters + 2 * (int64_t)db->len[i] <= letters)) {
+        while (i < db->n &&
+               (k.n == 0 || (k.letters + 2 * (int64_t)db->len[i] <= letters && k.rows < letters))) {
             int64_t m = db->n - i < 2 ? 1 : 2;
             k.letters += db->len[i] + (m == 2 ? db->len[i + 1] : 0);
             k.rows += db->len[i] + 1;

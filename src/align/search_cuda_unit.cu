@@ -120,11 +120,10 @@ lw_status lw_sw_plan_unit(unit *u, lw_error *err)
             u->n_jobs += u->n_rounds * u->again[i][l].n_passes;
             u->n_profiles += u->again[i][l].n_passes;
         }
-    u->n_counters = u->n_jobs;
     return LW_OK;
 }
 
-size_t lw_sw_profile_vectors(const context *c, int form, int arithmetic)
+static size_t profile_vectors(const context *c, int form, int arithmetic)
 {
     return lw_sw_profile_bytes(form, arithmetic, c->n_classes + 1) / sizeof(uint4);
 }
@@ -135,12 +134,12 @@ size_t lw_sw_cut_arrays(const unit *u, char *at, unit_arrays *a)
     size_t n = (size_t)u->pack->n, pairs = (size_t)u->k->n_pairs, letters = 0, vectors = 0;
     for (size_t i = 0; i < n; i++)
         letters += (size_t)u->len[i];
-    vectors += lw_sw_profile_vectors(u->c, u->first.form, u->arithmetic) * (size_t)u->first.n_passes *
+    vectors += profile_vectors(u->c, u->first.form, u->arithmetic) * (size_t)u->first.n_passes *
                (u->keeps == LW_SW_FROM_ABOVE ? 2 : 1);
     for (size_t i = 0; i < n; i++)
         for (int l = 0; l < u->c->n_levels; l++)
-            vectors += lw_sw_profile_vectors(u->c, u->again[i][l].form, u->c->ladder[l]) *
-                       (size_t)u->again[i][l].n_passes;
+            vectors +=
+                profile_vectors(u->c, u->again[i][l].form, u->c->ladder[l]) * (size_t)u->again[i][l].n_passes;
     a->codes = cut(&m, a->codes, letters);
     a->lanes = cut(&m, a->lanes, 32 * (size_t)u->n_profiles);
     a->jobs = cut(&m, a->jobs, (size_t)u->n_jobs);
@@ -148,7 +147,7 @@ size_t lw_sw_cut_arrays(const unit *u, char *at, unit_arrays *a)
     a->queries = cut(&m, a->queries, n);
     a->travelling = m.used;
     a->zeroed_from = m.used;
-    a->counters = cut(&m, a->counters, (size_t)u->n_counters);
+    a->counters = cut(&m, a->counters, (size_t)u->n_jobs);
     a->counts = cut(&m, a->counts, LW_SW_COUNTS * n + 1);
     a->n_hits = a->counts ? a->counts + LW_SW_COUNTS * n : NULL;
     a->histograms = cut(&m, a->histograms, LW_SW_BINS * n);
@@ -170,7 +169,8 @@ int64_t lw_sw_query_bytes(const chunk *k)
            (1 << 20);
 }
 
-/* Profiles of a program's passes, for G or for H; returns the index of the first. */
+/* Profiles of a program's passes: for kernels that keep G (a gap's opening is in every score), or H. Returns
+ * the index of the first. */
 int lw_sw_write_profiles(writer *w, const lw_sw_program *p, int arithmetic, bool gapless, bool above)
 {
     int first = w->n_profiles;
@@ -183,7 +183,7 @@ int lw_sw_write_profiles(writer *w, const lw_sw_program *p, int arithmetic, bool
                                            arithmetic,
                                            plain ? 0 : w->u->c->open_extend,
                                            above ? LW_SW_NEVER : 0};
-        w->n_vectors += lw_sw_profile_vectors(w->u->c, p->form, arithmetic);
+        w->n_vectors += profile_vectors(w->u->c, p->form, arithmetic);
     }
     return first;
 }

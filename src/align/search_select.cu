@@ -113,7 +113,7 @@ __global__ void count_scores(lw_sw_selection s)
 }
 
 /* The highest value that top_n entries of bins[] reach, 0 if there are fewer; by all threads of a block of
- * `threads`; part[] has 1024 entries. */
+ * `threads`, with an entry of part[] each. */
 LW_DEVICE int32_t reached_by(const uint32_t *bins, int64_t top_n, int64_t *part, int threads)
 {
     __shared__ int32_t cut;
@@ -203,7 +203,7 @@ __global__ void select_pairs(lw_sw_selection s)
 {
     lw_sw_query q = s.queries[blockIdx.y];
     const int32_t first_cut = q.counts[LW_SW_CUT], cut = q.counts[LW_SW_CUT + s.round];
-    const int32_t limit = s.limit[s.first_level];
+    const int32_t limit = s.limit[0];
     /* warps walk together, so that all lanes reach every append() */
     for (int from = (blockIdx.x * THREADS + threadIdx.x) & ~(LW_WARP - 1); from < s.n_pairs;
          from += gridDim.x * THREADS) {
@@ -239,18 +239,16 @@ __global__ void select_pairs(lw_sw_selection s)
         }
         /* what is known not to fit goes on at once; a bound from above below the limit says that it will fit
          */
-        bool next = listed && high && (exact || s.above) && s.first_level + 1 < LW_SW_LEVELS;
+        bool next = listed && high && (exact || s.above);
         bool first = listed && !exact && !next;
         int32_t *n_chosen = q.counts + LW_SW_N_CHOSEN + s.round * LW_SW_LEVELS;
-        int at = append(&n_chosen[s.first_level], first);
+        int at = append(&n_chosen[0], first);
         if (first)
-            q.chosen[s.round][s.first_level][at] = k;
-        if (s.first_level + 1 < LW_SW_LEVELS) {
-            at = append(&n_chosen[s.first_level + 1], next);
-            if (next) {
-                q.chosen[s.round][s.first_level + 1][at] = k;
-                atomicAdd(&q.counts[LW_SW_N_RESCUED], flagged);
-            }
+            q.chosen[s.round][0][at] = k;
+        at = append(&n_chosen[1], next);
+        if (next) {
+            q.chosen[s.round][1][at] = k;
+            atomicAdd(&q.counts[LW_SW_N_RESCUED], flagged);
         }
         passed = lw_reduce_add_xor(LW_ALL_LANES, passed, LW_WARP);
         if (passed && lw_lane() == 0)
@@ -293,7 +291,7 @@ __global__ void promote(lw_sw_selection s, int level)
         int at = append(&n_chosen[level + 1], flagged > 0);
         if (flagged > 0) {
             q.chosen[s.round][level + 1][at] = k;
-            if (level == s.first_level)
+            if (level == 0)
                 atomicAdd(&q.counts[LW_SW_N_RESCUED], flagged);
         }
     }

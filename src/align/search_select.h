@@ -49,7 +49,6 @@ typedef struct lw_sw_selection {
     bool above;          /* ... and may be lower: one round sets the bar for the other */
     int round;
     int32_t limit[LW_SW_LEVELS]; /* of the ladder's arithmetics: a result this high may be wrong */
-    int32_t first_level;         /* arithmetic of the first run */
     int32_t clip;                /* a first result above this proves no more than this */
     int32_t top_n;
     bool filter;

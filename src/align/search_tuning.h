@@ -32,9 +32,11 @@
 /* Queries that one call of the score kernel may hold, and their share of memory. */
 #define LW_SW_PACK_QUERIES 64
 
-/* Letters of a chunk of the database, unless device memory is short (LW_SW_CHUNK_SHARE of it then). */
+/* Letters of a chunk of the database, unless device memory is short: then one in so many bytes of it. The
+ * borders of long queries, 16 bytes a row (two letters) in each of two slots, stay within the third of it
+ * that the database and the packs leave, together with the letters on their way. */
 #define LW_SW_CHUNK_LETTERS (INT64_C(128) << 20)
-#define LW_SW_CHUNK_SHARE 40
+#define LW_SW_CHUNK_SHARE 56
 
 /* Databases of more letters are cut in two at least. */
 #define LW_SW_SPLIT_LETTERS (INT64_C(16) << 20)
