@@ -110,6 +110,12 @@ lw_status lw_network_describe(const char *path, const char *backend, bool fuse,
              m->ir_version, m->opset, *m->producer ? m->producer : "an unnamed program", m->n_nodes,
              (double)weights / 1e6);
     line(user, text);
+    if (m->opset > LW_NEWEST_OPSET) {
+        snprintf(text, sizeof text,
+                 "opset %d is later than %d: operators that have changed since then run as they were",
+                 m->opset, LW_NEWEST_OPSET);
+        line(user, text);
+    }
     if (fuse) {
         snprintf(text, sizeof text, "%d operators fused into integer kernels", fused);
         line(user, text);

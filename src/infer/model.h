@@ -59,6 +59,9 @@ typedef struct lw_node {
     struct lw_keeper *keeper; /* what backends keep for this node; see lw_call_keep() */
 } lw_node;
 
+/* Of ai.onnx: operators of later ones may have changed since they were written here. */
+enum { LW_NEWEST_OPSET = 26 };
+
 typedef struct lw_model {
     char *path; /* "memory" where it came from there */
     bool from_memory;

@@ -212,6 +212,10 @@ static lw_status open_network(lw_network **out, const char *path, const void *da
         LW_TRY_END(lw_model_read(&n->model, path, err));
     else
         LW_TRY_END(lw_model_read_memory(&n->model, data, size, err));
+    if (n->model->opset > LW_NEWEST_OPSET)
+        lw_say(host, LW_SAY_WARNING,
+               "%s: its opset %d is later than %d: operators that have changed since then run as they were",
+               n->model->path, n->model->opset, LW_NEWEST_OPSET);
     for (int i = 0; i < n->model->n_nodes; i++)
         if (!n->model->nodes[i].impl) {
             status = unsupported(n->model, &n->model->nodes[i], err);

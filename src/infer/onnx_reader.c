@@ -489,7 +489,7 @@ static int imported_opset(const Onnx__ModelProto *p, const char *domain)
     for (size_t i = 0; i < p->n_opset_import; i++) {
         const char *d = text(p->opset_import[i]->domain);
         if (strcmp(strcmp(d, "ai.onnx") == 0 ? "" : d, domain) == 0)
-            return (int)p->opset_import[i]->version;
+            return p->opset_import[i]->version > INT_MAX ? INT_MAX : (int)p->opset_import[i]->version;
     }
     return *domain ? 1 : 0;
 }

@@ -94,6 +94,10 @@ def relu():
     return one(node("Relu", ["x"], ["y"]))
 
 
+def relu_of_opset(opset):
+    return model([node("Relu", ["x"], ["y"])], [value("x", FLOAT, [2])], [value("y", FLOAT, [2])], opset=int(opset))
+
+
 def cyclic():
     return model([node("Add", ["x", "b"], ["a"]), node("Relu", ["a"], ["b"])], [value("x", FLOAT, [2])], [value("b", FLOAT, [2])])
 
