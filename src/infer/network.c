@@ -417,6 +417,11 @@ lw_status lw_network_place(const lw_network *network, const lw_named_file *file,
     if (file->name) {
         *place = index_of(file->name, n, name_of, network);
         if (*place < 0) {
+            const lw_model *m = network->model;
+            for (int v = 0; v < m->n_values && !output; v++)
+                if (m->values[v].constant && strcmp(m->values[v].name, file->name) == 0)
+                    return lw_fail(err, LW_E_ARG, "%s: '%s' has its value in the model and cannot be given",
+                                   m->path, file->name);
             char known[600] = "";
             for (int i = 0; i < n; i++)
                 snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "",
