@@ -611,8 +611,18 @@ static bool is_number(const char *text)
 static int64_t covered_letters(const bam1_t *record)
 {
     const bam1_core_t *c = &record->core;
-    return c->n_cigar > 0 && c->l_qseq > 0 ? bam_cigar2qlen((int)c->n_cigar, bam_get_cigar(record))
-                                           : c->l_qseq;
+    const int64_t needed = c->l_qname + 4 * (int64_t)c->n_cigar;
+    return c->n_cigar > 0 && c->l_qseq > 0 && needed <= record->l_data
+               ? bam_cigar2qlen((int)c->n_cigar, bam_get_cigar(record))
+               : c->l_qseq;
+}
+
+/* Before htslib fills it: what of a record that it refuses was read can then be told. */
+static void forget_record(bam1_t *record)
+{
+    record->core.n_cigar = 0;
+    record->core.l_qseq = 0;
+    record->l_data = 0;
 }
 
 /* What is wrong with a line that htslib refuses without a reason. */
@@ -675,8 +685,7 @@ static lw_status read_bam(lw_seqio *r, lw_read_batch *b, lw_read *read, bool *go
     *got = false;
     for (;;) {
         errno = 0;
-        r->record->core.n_cigar = 0;
-        r->record->core.l_qseq = 0;
+        forget_record(r->record);
         int ret = read_whole(in, r->record);
         if (ret < -1) {
             r->number++;
@@ -744,6 +753,13 @@ static lw_status keep_places(const input *in, int64_t number, bam1_t *record, lw
     return LW_OK;
 }
 
+/* Whether a BAM that cannot be read on ends within a record, so that the rest of that is not known. */
+static bool ends_within(const input *in)
+{
+    BGZF *stream = in->hts->fp.bgzf;
+    return stream->errcode || ((!stream->is_compressed || stream->no_eof_block) && bgzf_peek(stream) == -1);
+}
+
 lw_status lw_seqio_record(lw_seqio *r, bam1_t *record, bool *got, lw_error *err)
 {
     input *in = &r->inputs[0];
@@ -751,8 +767,7 @@ lw_status lw_seqio_record(lw_seqio *r, bam1_t *record, bool *got, lw_error *err)
     if (r->number % STOP_INTERVAL == 0 && lw_stopped(r->options.host))
         return lw_fail(err, LW_E_INTERRUPTED, "interrupted");
     errno = 0;
-    record->core.n_cigar = 0;
-    record->core.l_qseq = 0;
+    forget_record(record);
     int ret = read_whole(in, record);
     if (ret == -1)
         return check_end(r, in, err);
@@ -764,8 +779,9 @@ lw_status lw_seqio_record(lw_seqio *r, bam1_t *record, bool *got, lw_error *err)
         return check_name(in, r->number, record, err);
     }
     /* htslib says only that it refuses the record; what it has read so far says why */
-    const int64_t covered = covered_letters(record);
-    if (in->kind != LW_FILE_CRAM && covered != record->core.l_qseq)
+    const bool whole = in->kind == LW_FILE_SAM || (in->kind == LW_FILE_BAM && !ends_within(in));
+    const int64_t covered = whole ? covered_letters(record) : record->core.l_qseq;
+    if (covered != record->core.l_qseq)
         return lw_fail(err, LW_E_INPUT, "%s: record %lld (%.254s): its CIGAR covers %lld letters, SEQ has %d",
                        in->shown, (long long)r->number, bam_get_qname(record), (long long)covered,
                        record->core.l_qseq);

@@ -503,6 +503,37 @@ Test(seqio, damaged_bytes, .timeout = 120)
     free(data);
 }
 
+/* The same in a BAM that is not packed, where no checksum protects the records, and for whole records. */
+Test(seqio, damaged_records, .timeout = 120)
+{
+    static const unsigned char patterns[] = {0x80, 0xff, 0x5a, 0x01};
+    char data[4096];
+    gzFile packed = gzopen(convert("whole", sam_text, "wb", NULL), "rb");
+    const int unpacked = gzread(packed, data, sizeof data);
+    gzclose(packed);
+    cr_assert(unpacked > 0 && unpacked < (int)sizeof data);
+    const size_t n = (size_t)unpacked;
+    bam1_t *record = bam_init1();
+    for (size_t i = 0; i < n * sizeof patterns; i++) {
+        char *byte = &data[i / sizeof patterns], whole = *byte;
+        *byte = (char)(*byte ^ patterns[i % sizeof patterns]);
+        const char *path = test_write("damaged", data, n);
+        free(read_file(path));
+        lw_seqio *reader;
+        lw_error err = {0};
+        bool got =
+            lw_seqio_open(&reader, &path, 1, &(lw_seqio_options){.whole_records = true}, &err) == LW_OK;
+        if (got) {
+            if (lw_seqio_header(reader, 0))
+                while (lw_seqio_record(reader, record, &got, &err) == LW_OK && got)
+                    ;
+            lw_seqio_close(reader);
+        }
+        *byte = whole;
+    }
+    bam_destroy1(record);
+}
+
 Test(seqio, bad_sam_lines)
 {
     enum { LONG = 255 };
