@@ -226,8 +226,11 @@ int cmd_bench(int argc, char **argv)
         b.sizes[i] = sizes.value[i];
     lw_outfile *file = NULL; /* opened before the work, so that a wrong name does not waste it */
     lw_status status = json ? lw_outfile_open(&file, json, run.temporaries, &err) : LW_OK;
+    bool products = true; /* as inference has them: loops close to each other */
+    for (int d = 0; d < bench_domain_count; d++)
+        products = products && (!(domains >> d & 1) || strcmp(bench_domains[d].name, "infer") == 0);
     if (status == LW_OK)
-        status = lw_pool_open(&b.pool, run.threads, &err);
+        status = (products ? lw_pool_open_team : lw_pool_open)(&b.pool, run.threads, &err);
     if (status == LW_OK)
         status = bench_run(&b, domains, &err);
     /* what is listed was verified, also where something else was wrong */

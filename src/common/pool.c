@@ -1,20 +1,28 @@
-/* pool.c - parallel loops over htslib's thread pool.
+/* pool.c - parallel loops over htslib's thread pool or a team.
  *
  * htslib's pool and not OpenMP: BGZF and CRAM coding already runs on it, so one pool keeps -t N a
- * promise about the whole program, and ThreadSanitizer understands its pthreads. */
+ * promise about the whole program, and ThreadSanitizer understands its pthreads. A team (team.c) answers
+ * faster; it has no htslib pool beside it. */
 #include "common/pool.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <htslib/thread_pool.h>
 
 #include "common/fail.h"
+#include "common/team.h"
 
 struct lw_pool {
-    struct hts_tpool *hts;
     int threads;
+    struct hts_tpool *hts; /* or */
+    lw_team *team;
+    struct memory {
+        void *data;
+        size_t bytes;
+    } * scratch; /* threads + 1 */
 };
 
 /* One lw_pool_for() call: runners take the next i until there is none. */
@@ -33,27 +41,32 @@ typedef struct runner {
     int worker;
 } runner;
 
+/* Tasks behind a failure are skipped, those before it still run: the lowest failure wins. */
+static void perform(void *arg, int64_t i, int worker)
+{
+    loop *l = arg;
+    if (i > atomic_load(&l->failed_at))
+        return;
+    lw_error err = {0};
+    lw_status status = l->task(l->arg, i, worker, &err);
+    if (status == LW_OK)
+        return;
+    pthread_mutex_lock(&l->lock);
+    if (i < atomic_load(&l->failed_at)) {
+        atomic_store(&l->failed_at, i);
+        l->error = err;
+        l->error.status = status;
+    }
+    pthread_mutex_unlock(&l->lock);
+}
+
 static void *run(void *arg)
 {
     runner *self = arg;
     loop *l = self->loop;
-    for (;;) {
-        int64_t i = atomic_fetch_add(&l->next, 1);
-        /* tasks behind a failure are skipped, those before it still run: the lowest failure wins */
-        if (i >= l->n || i > atomic_load(&l->failed_at))
-            return NULL;
-        lw_error err = {0};
-        lw_status status = l->task(l->arg, i, self->worker, &err);
-        if (status == LW_OK)
-            continue;
-        pthread_mutex_lock(&l->lock);
-        if (i < atomic_load(&l->failed_at)) {
-            atomic_store(&l->failed_at, i);
-            l->error = err;
-            l->error.status = status;
-        }
-        pthread_mutex_unlock(&l->lock);
-    }
+    for (int64_t i; (i = atomic_fetch_add(&l->next, 1)) < l->n && i <= atomic_load(&l->failed_at);)
+        perform(l, i, self->worker);
+    return NULL;
 }
 
 int lw_pool_default_threads(void)
@@ -62,28 +75,53 @@ int lw_pool_default_threads(void)
     return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-lw_status lw_pool_open(lw_pool **out, int threads, lw_error *err)
+static lw_status start_hts(lw_pool *pool, lw_error *err)
+{
+    pool->hts = hts_tpool_init(pool->threads);
+    return pool->hts ? LW_OK : lw_fail(err, LW_E_NOMEM, "%d threads could not be started", pool->threads);
+}
+
+static lw_status open_pool(lw_pool **out, int threads, bool is_team, lw_error *err)
 {
     if (threads == 0)
         threads = lw_pool_default_threads();
-    lw_pool *pool = malloc(sizeof *pool);
-    if (!pool)
-        return lw_fail_memory(err, sizeof *pool);
-    pool->threads = threads;
-    pool->hts = hts_tpool_init(threads);
-    if (!pool->hts) {
+    lw_pool *pool = calloc(1, sizeof *pool);
+    if (pool)
+        pool->scratch = calloc((size_t)threads + 1, sizeof *pool->scratch);
+    if (!pool || !pool->scratch) {
         free(pool);
-        return lw_fail(err, LW_E_NOMEM, "%d threads could not be started", threads);
+        return lw_fail_memory(err, ((size_t)threads + 1) * sizeof *pool->scratch);
+    }
+    pool->threads = threads;
+    lw_status status = is_team ? lw_team_open(&pool->team, threads, err) : start_hts(pool, err);
+    if (status != LW_OK) {
+        lw_pool_close(pool);
+        return status;
     }
     *out = pool;
     return LW_OK;
+}
+
+lw_status lw_pool_open(lw_pool **out, int threads, lw_error *err)
+{
+    return open_pool(out, threads, false, err);
+}
+
+lw_status lw_pool_open_team(lw_pool **out, int threads, lw_error *err)
+{
+    return open_pool(out, threads, true, err);
 }
 
 void lw_pool_close(lw_pool *pool)
 {
     if (!pool)
         return;
-    hts_tpool_destroy(pool->hts);
+    lw_team_close(pool->team);
+    if (pool->hts)
+        hts_tpool_destroy(pool->hts);
+    for (int w = 0; w <= pool->threads; w++)
+        free(pool->scratch[w].data);
+    free(pool->scratch);
     free(pool);
 }
 
@@ -94,47 +132,83 @@ int lw_pool_threads(const lw_pool *pool)
 
 struct hts_tpool *lw_pool_hts(lw_pool *pool)
 {
+    if (pool && pool->team && start_hts(pool, NULL) == LW_OK) {
+        lw_team_close(pool->team);
+        pool->team = NULL;
+    }
     return pool ? pool->hts : NULL;
+}
+
+void *lw_pool_scratch(lw_pool *pool, int which, size_t bytes)
+{
+    struct memory *m = &pool->scratch[which];
+    if (bytes > m->bytes) {
+        free(m->data);
+        m->data = aligned_alloc(64, (bytes + 63) / 64 * 64);
+        m->bytes = m->data ? bytes : 0;
+    }
+    return m->data;
+}
+
+static lw_status run_jobs(lw_pool *pool, loop *l, int runners, lw_error *err)
+{
+    runner *job = malloc((size_t)runners * sizeof *job);
+    hts_tpool_process *queue = job ? hts_tpool_process_init(pool->hts, runners, 1) : NULL;
+    if (!queue) {
+        free(job);
+        return lw_fail_memory(err, (size_t)runners * sizeof *job);
+    }
+    int dispatched = 0;
+    for (; dispatched < runners; dispatched++) {
+        job[dispatched] = (runner){.loop = l, .worker = dispatched};
+        if (hts_tpool_dispatch(pool->hts, queue, run, &job[dispatched]) < 0)
+            break;
+    }
+    if (dispatched == 0) { /* no thread would take it: the caller does the work */
+        runner self = {.loop = l, .worker = 0};
+        run(&self);
+    }
+    hts_tpool_process_flush(queue);
+    hts_tpool_process_destroy(queue);
+    free(job);
+    return LW_OK;
+}
+
+static lw_status run_loop(lw_pool *pool, int64_t n, bool shares,
+                          lw_status (*task)(void *arg, int64_t i, int worker, lw_error *err), void *arg,
+                          lw_error *err)
+{
+    int runners = lw_pool_threads(pool);
+    if (runners > n)
+        runners = (int)n;
+    loop l = {.task = task, .arg = arg, .n = n};
+    atomic_init(&l.next, 0);
+    atomic_init(&l.failed_at, n);
+    lw_status status = LW_OK;
+    bool alone = runners <= 1;
+    pthread_mutex_init(&l.lock, NULL);
+    if (!alone && pool->team)
+        alone = !lw_team_run(pool->team, n, shares, perform, &l);
+    else if (!alone)
+        status = run_jobs(pool, &l, runners, err);
+    for (int64_t i = 0; alone && status == LW_OK && i < n; i++)
+        status = task(arg, i, 0, err);
+    pthread_mutex_destroy(&l.lock);
+    if (status == LW_OK && atomic_load(&l.failed_at) < n)
+        status = lw_fail(err, l.error.status, "%s", l.error.message);
+    return status;
 }
 
 lw_status lw_pool_for(lw_pool *pool, int64_t n,
                       lw_status (*task)(void *arg, int64_t i, int worker, lw_error *err), void *arg,
                       lw_error *err)
 {
-    int runners = lw_pool_threads(pool);
-    if (runners > n)
-        runners = (int)n;
-    if (runners <= 1) {
-        for (int64_t i = 0; i < n; i++)
-            LW_TRY(task(arg, i, 0, err));
-        return LW_OK;
-    }
-    loop l = {.task = task, .arg = arg, .n = n};
-    atomic_init(&l.next, 0);
-    atomic_init(&l.failed_at, n);
-    pthread_mutex_init(&l.lock, NULL);
-    runner *team = malloc((size_t)runners * sizeof *team);
-    hts_tpool_process *queue = team ? hts_tpool_process_init(pool->hts, runners, 1) : NULL;
-    if (!queue) {
-        free(team);
-        pthread_mutex_destroy(&l.lock);
-        return lw_fail_memory(err, (size_t)runners * sizeof *team);
-    }
-    int dispatched = 0;
-    for (; dispatched < runners; dispatched++) {
-        team[dispatched] = (runner){.loop = &l, .worker = dispatched};
-        if (hts_tpool_dispatch(pool->hts, queue, run, &team[dispatched]) < 0)
-            break;
-    }
-    if (dispatched == 0) { /* no thread would take it: the caller does the work */
-        runner self = {.loop = &l, .worker = 0};
-        run(&self);
-    }
-    hts_tpool_process_flush(queue);
-    hts_tpool_process_destroy(queue);
-    free(team);
-    pthread_mutex_destroy(&l.lock);
-    if (atomic_load(&l.failed_at) < n)
-        return lw_fail(err, l.error.status, "%s", l.error.message);
-    return LW_OK;
+    return run_loop(pool, n, false, task, arg, err);
+}
+
+lw_status lw_pool_for_shares(lw_pool *pool, int64_t n,
+                             lw_status (*task)(void *arg, int64_t i, int worker, lw_error *err), void *arg,
+                             lw_error *err)
+{
+    return run_loop(pool, n, true, task, arg, err);
 }

@@ -863,7 +863,7 @@ static lw_status open_bam(const lw_seqio *r, input *in, hFILE *stream, lw_error 
      * the end-of-file block, and waits for ever where the parallel reader has met a damaged block already. */
     if (r->options.pool && lw_pool_threads(r->options.pool) > 1 && in->kind != LW_FILE_SAM) {
         htsThreadPool pool = {.pool = lw_pool_hts(r->options.pool)};
-        if (hts_set_thread_pool(in->hts, &pool) != 0)
+        if (!pool.pool || hts_set_thread_pool(in->hts, &pool) != 0)
             return lw_fail_memory(err, BUFFER);
     }
     return in->kind == LW_FILE_CRAM ? forget_urls(in, err) : LW_OK;
@@ -879,8 +879,11 @@ static lw_status open_text(const lw_seqio *r, input *in, hFILE *stream, lw_error
         return lw_fail(err, LW_E_INPUT, "%s: cannot be read: the file is cut short or damaged", in->shown);
     }
     if (r->options.pool && lw_pool_threads(r->options.pool) > 1 && in->text->is_compressed &&
-        !in->text->is_gzip && bgzf_thread_pool(in->text, lw_pool_hts(r->options.pool), 0) != 0)
-        return lw_fail_memory(err, BUFFER);
+        !in->text->is_gzip) {
+        struct hts_tpool *hts = lw_pool_hts(r->options.pool);
+        if (!hts || bgzf_thread_pool(in->text, hts, 0) != 0)
+            return lw_fail_memory(err, BUFFER);
+    }
     if (!in->buffer && !(in->buffer = malloc(BUFFER)))
         return lw_fail_memory(err, BUFFER);
     in->line = 1;
