@@ -64,7 +64,8 @@ typedef struct product_job {
     int64_t panel_steps;             /* of a panel, and of A's rows for tiles */
     int64_t panels;                  /* of B */
     int64_t panel_size;              /* bytes */
-    int64_t group;                   /* panels of a task */
+    int64_t group;                   /* panels of a task, */
+    int64_t rows_of_task, row_tasks; /* rows of one, and tasks one below the other */
     int tile_rows;                   /* rows of A that are multiplied at a time */
     int64_t block_rows;              /* rows of A whose sums are kept until they are whole, */
     int64_t ld;                      /* and numbers of such a row */
@@ -91,8 +92,8 @@ static void pack_panel(const lw_infer_cpu_kernels *kernels, const lw_gemm *g, in
     kernels->column_sums(to, steps, sum);
 }
 
-/* One group of panels, all rows: block of rows by block of depth, so that what the inner loops read stays in
- * the caches. */
+/* One group of panels, all rows or some: block of rows by block of depth, so that what the inner loops read
+ * stays in the caches. */
 static lw_status product_task(void *arg, int64_t task, int worker, lw_error *err)
 {
     (void)err;
@@ -100,8 +101,10 @@ static lw_status product_task(void *arg, int64_t task, int worker, lw_error *err
     const lw_gemm *g = job->g;
     const lw_infer_cpu_kernels *kernels = job->kernels;
     int wide = kernels->columns;
-    int64_t first = task * job->group;
+    int64_t first = task / job->row_tasks * job->group;
     int64_t panels = job->panels - first < job->group ? job->panels - first : job->group;
+    int64_t top = task % job->row_tasks * job->rows_of_task;
+    int64_t end = g->m - top < job->rows_of_task ? g->m : top + job->rows_of_task;
     const int8_t *panel;
     const int32_t *column_sum;
     int32_t *block = (int32_t *)(void *)(job->scratch[worker] + job->scratch_panels + job->scratch_sums);
@@ -121,8 +124,8 @@ static lw_status product_task(void *arg, int64_t task, int worker, lw_error *err
     int64_t ld = job->ld, whole = job->tiles ? job->panel_steps : job->steps, depth = job->depth;
     if (job->tiles)
         job->tiles->begin();
-    for (int64_t top = 0; top < g->m; top += job->block_rows) {
-        int64_t rows = g->m - top < job->block_rows ? g->m - top : job->block_rows;
+    for (; top < end; top += job->block_rows) {
+        int64_t rows = end - top < job->block_rows ? end - top : job->block_rows;
         for (int64_t s = 0; s == 0 || s<whole; s += depth> 0 ? depth : 1) {
             int64_t steps = whole - s < depth ? whole - s : depth;
             for (int64_t p = 0; p < panels; p++) {
@@ -131,7 +134,7 @@ static lw_status product_task(void *arg, int64_t task, int worker, lw_error *err
                 const int8_t *next = b + job->panel_size;
                 if (p + 1 == panels)
                     next = s + steps < whole              ? panel + (s + steps) * step
-                           : top + rows < g->m            ? panel
+                           : top + rows < end             ? panel
                            : first + panels < job->panels ? next - s * step
                                                           : b;
                 int64_t ahead = (steps * step * job->tile_rows + rows - 1) / rows;
@@ -177,10 +180,11 @@ static lw_status pack_a_task(void *arg, int64_t task, int worker, lw_error *err)
     const product_job *job = arg;
     const lw_gemm *g = job->g;
     if (job->tiles) {
-        int64_t top = task * LW_CPU_TILE_ROWS;
-        int here = g->m - top < LW_CPU_TILE_ROWS ? (int)(g->m - top) : LW_CPU_TILE_ROWS;
-        job->tiles->pack_a((const uint8_t *)g->a + top * g->lda, g->a_signed, g->lda, g->k, job->panel_steps,
-                           here, job->a + top * job->panel_steps, job->row_sum + top);
+        int64_t row = task * LW_CPU_PACK_ROWS, top = row / LW_CPU_TILE_ROWS * LW_CPU_TILE_ROWS;
+        for (int64_t i = row; i < row + LW_CPU_PACK_ROWS; i++)
+            job->tiles->pack_a(i < g->m ? (const uint8_t *)g->a + i * g->lda : NULL, g->a_signed, g->k,
+                               job->panel_steps, (int)(i - top), job->a + top * job->panel_steps,
+                               i < g->m ? job->row_sum + i : NULL);
         return LW_OK;
     }
     int64_t i = task * LW_CPU_GEMM_ROWS;
@@ -326,6 +330,28 @@ static void use_kept_b(lw_pool *pool, product_job *job)
     job->b = b;
 }
 
+/* Chooses how many panels and rows a task takes: at least LW_CPU_TASKS a worker, where that can be. Where B
+ * is not packed yet, each task takes all rows of the panels that it packs. */
+static void share_out(product_job *job, int workers, int64_t whole_rows)
+{
+    int64_t wanted = (int64_t)LW_CPU_TASKS * workers, least = job->tile_rows;
+    job->rows_of_task = job->b && workers > 1 ? job->block_rows : whole_rows;
+    for (;;) {
+        int64_t groups = (job->panels + job->group - 1) / job->group;
+        job->row_tasks = (whole_rows + job->rows_of_task - 1) / job->rows_of_task;
+        if (groups * job->row_tasks >= wanted)
+            break;
+        if (job->group > 1)
+            job->group /= 2;
+        else if (job->b && job->rows_of_task >= 2 * least)
+            job->rows_of_task = job->rows_of_task / 2 / least * least;
+        else
+            break;
+    }
+    if (job->block_rows > job->rows_of_task)
+        job->block_rows = job->rows_of_task;
+}
+
 static lw_status cpu_gemm(lw_pool *pool, const lw_gemm *g, lw_error *err)
 {
     product_job job;
@@ -339,8 +365,8 @@ static lw_status cpu_gemm(lw_pool *pool, const lw_gemm *g, lw_error *err)
     use_kept_b(pool, &job);
     int wide = job.kernels->columns, workers = lw_pool_threads(pool);
     job.group = g->m < LW_CPU_GEMM_ROWS_MANY ? LW_CPU_GEMM_PANELS_FEW : LW_CPU_GEMM_PANELS_MANY;
-    while (job.group > 1 && job.panels < 4 * job.group * workers)
-        job.group /= 2;
+    int64_t per_worker = (job.panels + workers - 1) / workers;
+    job.group = job.group > per_worker ? per_worker : job.group;
     /* of A, of a tile and of what is kept of them */
     int tile_rows = job.tile_rows = job.tiles ? LW_CPU_TILE_ROWS : LW_CPU_GEMM_ROWS;
     int64_t tiles = (g->m + tile_rows - 1) / tile_rows, whole_rows = job.tiles ? tiles * tile_rows : g->m;
@@ -349,6 +375,7 @@ static lw_status cpu_gemm(lw_pool *pool, const lw_gemm *g, lw_error *err)
     int64_t block = job.tiles ? LW_CPU_TILE_BLOCK_ROWS : LW_CPU_GEMM_BLOCK_ROWS;
     job.depth = g->m <= tile_rows ? job.panel_steps : depth / job.kernels->depth;
     job.block_rows = whole_rows < block ? whole_rows : block;
+    share_out(&job, workers, whole_rows);
     /* rows of sums a multiple of 4096 bytes apart would share their places in the first-level cache */
     job.ld = job.group * wide + (job.tiles ? LW_CPU_TILE_STEPS : 0);
     job.scratch_panels = job.b ? 0 : rounded((size_t)(job.group * job.panel_size));
@@ -356,26 +383,34 @@ static lw_status cpu_gemm(lw_pool *pool, const lw_gemm *g, lw_error *err)
     size_t scratch =
         job.scratch_panels + job.scratch_sums + rounded((size_t)(job.block_rows * job.ld) * sizeof(int32_t));
     int64_t a_numbers = whole_rows * (job.tiles ? job.panel_steps : job.steps) + LW_CPU_GEMM_A_BEYOND;
-    job.a = aligned_alloc(64, rounded((size_t)a_numbers * sizeof *job.a));
-    job.row_sum = malloc((size_t)g->m * sizeof *job.row_sum);
-    job.scratch = calloc((size_t)workers, sizeof *job.scratch);
-    bool complete = job.a && job.row_sum && job.scratch;
+    size_t a_bytes = rounded((size_t)a_numbers * sizeof *job.a),
+           row_sums = rounded((size_t)g->m * sizeof *job.row_sum),
+           pointers = (size_t)workers * sizeof *job.scratch;
+    /* pieces that the pool keeps; without one, a single piece for all */
+    char *memory = pool ? lw_pool_scratch(pool, workers, a_bytes + row_sums + pointers)
+                        : aligned_alloc(64, a_bytes + row_sums + rounded(pointers) + scratch + 64);
+    bool complete = memory != NULL;
+    if (complete) {
+        job.a = (int32_t *)(void *)memory;
+        job.row_sum = (int32_t *)(void *)(memory + a_bytes);
+        job.scratch = (int8_t **)(void *)(memory + a_bytes + row_sums);
+    }
     for (int w = 0; complete && w < workers; w++) {
-        job.scratch[w] = aligned_alloc(64, scratch + 64);
+        job.scratch[w] = pool ? lw_pool_scratch(pool, w, scratch + 64)
+                              : (int8_t *)memory + a_bytes + row_sums + rounded(pointers);
         complete = job.scratch[w] != NULL;
     }
     if (complete) {
-        status = lw_pool_for(tiles < 16 ? NULL : pool, tiles, pack_a_task, &job, err);
+        int64_t pack = job.tiles ? whole_rows / LW_CPU_PACK_ROWS : tiles;
+        status = lw_pool_for(g->m * g->k < LW_CPU_PACK_LEAST ? NULL : pool, pack, pack_a_task, &job, err);
         if (status == LW_OK)
-            status = lw_pool_for(pool, (job.panels + job.group - 1) / job.group, product_task, &job, err);
+            status = lw_pool_for_shares(pool, (job.panels + job.group - 1) / job.group * job.row_tasks,
+                                        product_task, &job, err);
     } else {
-        status = lw_fail_memory(err, scratch * (size_t)workers);
+        status = lw_fail_memory(err, a_bytes + scratch * (size_t)workers);
     }
-    for (int w = 0; job.scratch && w < workers; w++)
-        free(job.scratch[w]);
-    free(job.a);
-    free(job.row_sum);
-    free(job.scratch);
+    if (!pool)
+        free(memory);
     return status;
 }
 

@@ -66,8 +66,9 @@ typedef struct lw_infer_cpu_kernels {
 /* Matrix tiles, which take the place of pack_a() and multiply() where there are many rows: A in groups of
  * LW_CPU_TILE_ROWS rows, missing ones 0, each of LW_CPU_TILE_ROWS * steps numbers in the tiles' own order. */
 typedef struct lw_infer_cpu_tiles {
-    void (*pack_a)(const uint8_t *a, bool is_signed, int64_t lda, int64_t k, int64_t steps, int rows,
-                   int32_t *tile, int32_t *row_sum);
+    /* Packs a group's row i (row NULL: a missing one). */
+    void (*pack_a)(const uint8_t *row, bool is_signed, int64_t k, int64_t steps, int i, int32_t *tile,
+                   int32_t *row_sum);
     /* Around a thread's calls of multiply(). */
     void (*begin)(void);
     void (*end)(void);

@@ -20,28 +20,28 @@ _Static_assert((int)ROWS == (int)LW_CPU_TILE_ROWS && (int)STEPS == (int)LW_CPU_T
 
 /* Tile after tile: for every 64 bytes of depth, 32 rows of 64 bytes one after the other. Signed bytes plus
  * 128, missing rows and bytes 0. */
-static void pack_a(const uint8_t *a, bool is_signed, int64_t lda, int64_t k, int64_t steps, int rows,
-                   int32_t *tile, int32_t *row_sum)
+static void pack_a(const uint8_t *row, bool is_signed, int64_t k, int64_t steps, int i, int32_t *tile,
+                   int32_t *row_sum)
 {
-    uint8_t flip = is_signed ? 0x80 : 0;
-    for (int i = 0; i < ROWS; i++) {
-        uint8_t *to = (uint8_t *)(void *)tile + i * LW_TILE_BYTES;
-        const uint8_t *from = a + i * lda;
-        uint32_t sum = 0;
-        for (int64_t left = i < rows ? k : 0, s = 0; s < steps; s += STEPS, to += ROWS * LW_TILE_BYTES) {
-            int here = left < LW_TILE_BYTES ? (int)left : LW_TILE_BYTES;
-            if (here == LW_TILE_BYTES)
-                for (int b = 0; b < LW_TILE_BYTES; b++)
-                    sum += to[b] = from[b] ^ flip;
-            else
-                for (int b = 0; b < LW_TILE_BYTES; b++)
-                    sum += to[b] = b < here ? from[b] ^ flip : 0;
-            from += here;
-            left -= here;
+    uint8_t flip = is_signed ? 0x80 : 0, *to = (uint8_t *)(void *)tile + i * LW_TILE_BYTES;
+    uint32_t sum = 0;
+    for (int64_t left = k, s = 0; s < steps; s += STEPS, to += ROWS * LW_TILE_BYTES) {
+        if (!row) {
+            memset(to, 0, LW_TILE_BYTES);
+            continue;
         }
-        if (i < rows)
-            row_sum[i] = (int32_t)sum;
+        int here = left < LW_TILE_BYTES ? (int)left : LW_TILE_BYTES;
+        if (here == LW_TILE_BYTES)
+            for (int b = 0; b < LW_TILE_BYTES; b++)
+                sum += to[b] = row[b] ^ flip;
+        else
+            for (int b = 0; b < LW_TILE_BYTES; b++)
+                sum += to[b] = b < here ? row[b] ^ flip : 0;
+        row += here;
+        left -= here;
     }
+    if (row_sum)
+        *row_sum = (int32_t)sum;
 }
 
 static void multiply(const int32_t *a, int64_t steps, const int8_t *panel, const int8_t *next, int64_t ahead,

@@ -696,7 +696,7 @@ lw_status lw_layer_run_files(const lw_layer_job *job, double *seconds, struct lw
     node.n_out = 1;
     node.impl = lw_op_find(k->domain, k->op, k->opset);
     LW_TRY_END(lw_infer_backend_choose(&n.backend, job->backend, host, err));
-    LW_TRY_END(lw_pool_open(&n.pool, job->threads, err));
+    LW_TRY_END(lw_pool_open_team(&n.pool, job->threads, err));
     LW_TRY_END(lw_network_attach(&n, err));
     LW_TRY_END(settings_of(&node, k, job, err));
     LW_TRY_END(inputs_of(k, job, in, err));

@@ -221,7 +221,7 @@ static lw_status open_network(lw_network **out, const char *path, const void *da
             status = unsupported(n->model, &n->model->nodes[i], err);
             goto end;
         }
-    LW_TRY_END(lw_pool_open(&n->pool, threads, err));
+    LW_TRY_END(lw_pool_open_team(&n->pool, threads, err));
     LW_TRY_END(fold_constants(n, err));
     LW_TRY_END(lw_network_attach(n, err));
     *out = n;

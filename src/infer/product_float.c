@@ -37,6 +37,7 @@ typedef struct float_job {
     float *a;          /* tiles, each k x its rows */
     kept_panels *kept; /* NULL: each task packs its own panel, */
     float **panel;     /* of each worker */
+    int64_t rows_of_task, row_tasks;
 } float_job;
 
 /* alpha goes into A where rows of B are contiguous, and to the sum where they are not. */
@@ -123,7 +124,9 @@ static lw_status panel_task(void *arg, int64_t task, int worker, lw_error *err)
     const float_job *job = arg;
     const lw_float_gemm *g = job->g;
     int wide = job->kernels->columns;
-    int64_t first = task * wide, columns = g->n - first < wide ? g->n - first : wide;
+    int64_t first = task / job->row_tasks * wide, columns = g->n - first < wide ? g->n - first : wide;
+    int64_t begin = task % job->row_tasks * job->rows_of_task;
+    int64_t end = g->m - begin < job->rows_of_task ? g->m : begin + job->rows_of_task;
     float sum[LW_FLOAT_TILE_ROWS * LW_FLOAT_TILE_COLUMNS];
     const float *panel = job->kept ? job->kept->panel + first * g->k : job->panel[worker];
     bool simple = scales_a(g) || (g->alpha == 1 && !g->accumulate);
@@ -133,8 +136,8 @@ static lw_status panel_task(void *arg, int64_t task, int worker, lw_error *err)
         pack_panel(g, first, columns, wide, job->panel[worker]);
     do {
         int64_t here = g->k - k < depth ? g->k - k : depth;
-        for (int64_t top = 0; top < g->m; top += LW_FLOAT_TILE_ROWS) {
-            int64_t rows = g->m - top < LW_FLOAT_TILE_ROWS ? g->m - top : LW_FLOAT_TILE_ROWS;
+        for (int64_t top = begin; top < end; top += LW_FLOAT_TILE_ROWS) {
+            int64_t rows = end - top < LW_FLOAT_TILE_ROWS ? end - top : LW_FLOAT_TILE_ROWS;
             float *c = g->c + top * g->ldc + first;
             const float *a = job->a + top * g->k + k * rows;
             if (direct) {
@@ -205,8 +208,13 @@ lw_status lw_float_product(lw_pool *pool, const lw_float_gemm *g, lw_error *err)
         job.panel[w] = memory + tile + (size_t)w * panel;
     if (status == LW_OK)
         status = lw_pool_for(pool, tiles, pack_a_task, &job, err);
+    /* panels that are packed already may be shared by several tasks */
+    int64_t wanted = workers > 1 && job.kept ? LW_FLOAT_TASKS * (int64_t)workers : 1;
+    int64_t row_tasks = (wanted + panels - 1) / panels;
+    job.rows_of_task = (tiles + row_tasks - 1) / row_tasks * LW_FLOAT_TILE_ROWS;
+    job.row_tasks = (g->m + job.rows_of_task - 1) / job.rows_of_task;
     if (status == LW_OK)
-        status = lw_pool_for(pool, panels, panel_task, &job, err);
+        status = lw_pool_for_shares(pool, panels * job.row_tasks, panel_task, &job, err);
     free(memory);
     free(job.panel);
     return status;

@@ -10,6 +10,9 @@ enum { LW_FLOAT_TILE_ROWS = 6, LW_FLOAT_TILE_COLUMNS = 32 /* at most */ };
 /* Depth of a block: a panel's (384 x 16 numbers, 24 KiB) stays in a 32 KiB first-level cache. */
 enum { LW_FLOAT_DEPTH = 384 };
 
+/* Tasks a worker, at least, where B is packed already. */
+enum { LW_FLOAT_TASKS = 4 };
+
 typedef struct lw_float_kernels {
     int columns; /* of a tile */
     /* c[i][j] (0 first, unless `add`) += the products of a tile of A, `rows` numbers for each k, and a panel

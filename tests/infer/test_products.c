@@ -7,6 +7,7 @@
 
 #include "common/cpu.h"
 #include "infer/infer_backend.h"
+#include "infer/product.h"
 
 static uint64_t state = 1;
 
@@ -117,11 +118,28 @@ static void each_backend(void (*check)(const lw_infer_backend *backend, const ch
     }
 }
 
+/* Teams of several sizes, and the calling thread alone: all give the same bits. */
+enum { TEAMS = 4 };
+
+static void open_teams(lw_pool **pool)
+{
+    static const int threads[TEAMS - 1] = {5, 2, 16};
+    for (int i = 0; i < TEAMS - 1; i++)
+        cr_assert_eq(lw_pool_open_team(&pool[i], threads[i], NULL), LW_OK);
+    pool[TEAMS - 1] = NULL;
+}
+
+static void close_teams(lw_pool **pool)
+{
+    for (int i = 0; i < TEAMS; i++)
+        lw_pool_close(pool[i]);
+}
+
 typedef struct gemm_case {
     lw_gemm g;
     void *want, *got;
     size_t bytes;
-    lw_pool *pool;
+    lw_pool *const *pool; /* TEAMS */
 } gemm_case;
 
 static void check_gemm(const lw_infer_backend *backend, const char *name, void *arg)
@@ -131,10 +149,10 @@ static void check_gemm(const lw_infer_backend *backend, const char *name, void *
     lw_gemm g = c->g;
     lw_kept kept = {0};
     g.c = c->got;
-    for (int run = 0; run < 3; run++) { /* nothing kept, then kept, then used again */
+    for (int run = 0; run < TEAMS; run++) { /* nothing kept, then kept, then used again */
         g.keep_b = run ? &kept : NULL;
         memset(c->got, 0x55, c->bytes);
-        cr_assert_eq(backend->gemm(c->pool, &g, &err), LW_OK, "%s: %s", name, err.message);
+        cr_assert_eq(backend->gemm(c->pool[run], &g, &err), LW_OK, "%s: %s", name, err.message);
         cr_assert(memcmp(c->got, c->want, c->bytes) == 0,
                   "%s, run %d: %lld x %lld x %lld, a %s, b %s%s, result %d", name, run, (long long)g.m,
                   (long long)g.n, (long long)g.k, g.a_signed ? "s8" : "u8", g.b_signed ? "s8" : "u8",
@@ -148,8 +166,8 @@ Test(products, gemm, .timeout = 300)
 {
     static const int64_t sizes[][3] = {{1, 1, 1},   {1, 70, 4099},  {7, 33, 3},   {5, 64, 1024},   {6, 16, 2},
                                        {13, 17, 0}, {97, 257, 515}, {200, 65, 9}, {64, 1100, 2050}};
-    lw_pool *pool;
-    cr_assert_eq(lw_pool_open(&pool, 2, NULL), LW_OK);
+    lw_pool *pool[TEAMS];
+    open_teams(pool);
     for (int round = 0; round < 60; round++) {
         const int64_t *s = sizes[round % (sizeof sizes / sizeof *sizes)];
         bool small = round >= 27;
@@ -190,7 +208,7 @@ Test(products, gemm, .timeout = 300)
         free(a), free(b), free(za), free(zb), free(c.want), free(c.got);
         free_result(&o);
     }
-    lw_pool_close(pool);
+    close_teams(pool);
 }
 
 typedef struct conv_case {
@@ -221,7 +239,7 @@ static void check_conv(const lw_infer_backend *backend, const char *name, void *
 Test(products, conv, .timeout = 300)
 {
     lw_pool *pool;
-    cr_assert_eq(lw_pool_open(&pool, 2, NULL), LW_OK);
+    cr_assert_eq(lw_pool_open_team(&pool, 3, NULL), LW_OK);
     for (int round = 0; round < 60; round++) {
         lw_conv v = {.dims = 1 + round % 3,
                      .c = up_to(1, 5),
@@ -268,4 +286,52 @@ Test(products, conv, .timeout = 300)
         free_result(&o);
     }
     lw_pool_close(pool);
+}
+
+/* Sums in the order of k, however the product is shared out. */
+Test(products, floats)
+{
+    static const int64_t sizes[][3] = {{4, 33, 70}, {50, 70, 33}, {130, 20, 400}, {31, 390, 385}};
+    lw_pool *pool[TEAMS];
+    open_teams(pool);
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        int64_t m = sizes[s][0], n = sizes[s][1], k = sizes[s][2];
+        float *a = malloc((size_t)(m * k) * sizeof *a), *b = malloc((size_t)(k * n) * sizeof *b),
+              *c = malloc((size_t)(m * n) * sizeof *c);
+        lw_kept kept = {0};
+        for (int64_t i = 0; i < m * k; i++)
+            a[i] = (float)(int)(next() % 2001) / 1000 - 1;
+        for (int64_t i = 0; i < k * n; i++)
+            b[i] = (float)(int)(next() % 2001) / 1000 - 1;
+        for (int run = 0; run < TEAMS; run++) {
+            lw_float_gemm g = {.m = m,
+                               .n = n,
+                               .k = k,
+                               .a = a,
+                               .a_row = k,
+                               .a_column = 1,
+                               .b = b,
+                               .b_row = n,
+                               .b_column = 1,
+                               .c = c,
+                               .ldc = n,
+                               .alpha = 1,
+                               .keep_b = run ? &kept : NULL};
+            memset(c, 0x55, (size_t)(m * n) * sizeof *c);
+            cr_assert_eq(lw_float_product(pool[run], &g, NULL), LW_OK);
+            for (int64_t i = 0; i < m; i++)
+                for (int64_t j = 0; j < n; j++) {
+                    float sum = 0;
+                    for (int64_t l = 0; l < k; l++) {
+                        volatile float product = a[i * k + l] * b[l * n + j]; /* rounded by itself */
+                        sum += product;
+                    }
+                    cr_assert(sum == c[i * n + j], "%lld x %lld x %lld, run %d", (long long)m, (long long)n,
+                              (long long)k, run);
+                }
+        }
+        kept.release(kept.data);
+        free(a), free(b), free(c);
+    }
+    close_teams(pool);
 }
