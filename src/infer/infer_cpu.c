@@ -66,14 +66,15 @@ typedef struct product_job {
     int64_t panel_size;              /* bytes */
     int64_t group;                   /* panels of a task, */
     int64_t rows_of_task, row_tasks; /* rows of one, and tasks one below the other */
-    int tile_rows;                   /* rows of A that are multiplied at a time */
-    int64_t block_rows;              /* rows of A whose sums are kept until they are whole, */
-    int64_t ld;                      /* and numbers of such a row */
-    int64_t depth;                   /* steps of a block */
-    int32_t *a;                      /* tiles of A */
-    int32_t *row_sum;                /* of A as stored */
-    const packed_b *b;               /* NULL: each task packs its own panels */
-    int8_t **scratch; /* of each worker: a group of panels, then its column sums, then sums of a block */
+    int workers;
+    int tile_rows;      /* rows of A that are multiplied at a time */
+    int64_t block_rows; /* rows of A whose sums are kept until they are whole, */
+    int64_t ld;         /* and numbers of such a row */
+    int64_t depth;      /* steps of a block */
+    int32_t *a;         /* tiles of A */
+    int32_t *row_sum;   /* of A as stored */
+    const packed_b *b;  /* NULL: each task packs its own panels */
+    int8_t **scratch;   /* of each worker: a group of panels, then its column sums, then sums of a block */
     size_t scratch_panels, scratch_sums;
 } product_job;
 
@@ -105,6 +106,10 @@ static lw_status product_task(void *arg, int64_t task, int worker, lw_error *err
     int64_t panels = job->panels - first < job->group ? job->panels - first : job->group;
     int64_t top = task % job->row_tasks * job->rows_of_task;
     int64_t end = g->m - top < job->rows_of_task ? g->m : top + job->rows_of_task;
+    /* whether the panels behind these are this worker's next, and not another's share */
+    int64_t groups = (job->panels + job->group - 1) / job->group;
+    bool more = first + panels < job->panels &&
+                (job->row_tasks > 1 || task + 1 < (worker + 1) * groups / job->workers);
     const int8_t *panel;
     const int32_t *column_sum;
     int32_t *block = (int32_t *)(void *)(job->scratch[worker] + job->scratch_panels + job->scratch_sums);
@@ -133,11 +138,12 @@ static lw_status product_task(void *arg, int64_t task, int worker, lw_error *err
                 /* fetch the next block of B bit by bit meanwhile */
                 const int8_t *next = b + job->panel_size;
                 if (p + 1 == panels)
-                    next = s + steps < whole              ? panel + (s + steps) * step
-                           : top + rows < end             ? panel
-                           : first + panels < job->panels ? next - s * step
-                                                          : b;
-                int64_t ahead = (steps * step * job->tile_rows + rows - 1) / rows;
+                    next = s + steps < whole  ? panel + (s + steps) * step
+                           : top + rows < end ? panel
+                           : more             ? next - s * step
+                                              : b;
+                int64_t tiles = (rows + job->tile_rows - 1) / job->tile_rows;
+                int64_t ahead = (steps * step + tiles - 1) / tiles;
                 for (int64_t i = 0; job->tiles && i < rows; i += LW_CPU_TILE_ROWS, next += ahead)
                     job->tiles->multiply(job->a + (top + i) * job->panel_steps + s * LW_CPU_TILE_ROWS, steps,
                                          b, next, ahead, s > 0, block + i * ld + p * wide, ld);
@@ -375,6 +381,7 @@ static lw_status cpu_gemm(lw_pool *pool, const lw_gemm *g, lw_error *err)
     int64_t block = job.tiles ? LW_CPU_TILE_BLOCK_ROWS : LW_CPU_GEMM_BLOCK_ROWS;
     job.depth = g->m <= tile_rows ? job.panel_steps : depth / job.kernels->depth;
     job.block_rows = whole_rows < block ? whole_rows : block;
+    job.workers = workers;
     share_out(&job, workers, whole_rows);
     /* rows of sums a multiple of 4096 bytes apart would share their places in the first-level cache */
     job.ld = job.group * wide + (job.tiles ? LW_CPU_TILE_STEPS : 0);
