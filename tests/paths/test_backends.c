@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cpu.h"
 #include "common/device.h"
 #include "paths/paths_backend.h"
 #include "sanitized.h"
@@ -222,12 +223,21 @@ static int gpu_rows(contender *out)
     return n;
 }
 
-/* The cpu row with its best instruction set, then with one less, and so on to plain C. */
+/* The cpu row with its best instruction set, then with one less, and so on to plain C. To take away what this
+ * processor does not have leaves the same kernels. */
 static int cpu_rows(contender *out)
 {
     static const char *const sets[] = {"", "avx512bw", "avx512bw,avx2", "avx512bw,avx2,sse41,neon"};
     int n = 0;
+    unsigned before = 0;
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
+        unsigned usable = 0;
+        lw_error err = {0};
+        setenv("LANEWISE_DISABLE", sets[i], 1);
+        cr_assert(lw_isa_usable(&usable, &err) == LW_OK, "%s", err.message);
+        if (usable == before)
+            continue;
+        before = usable;
         out[n] = (contender){.row = &lw_paths_cpu, .disabled = sets[i]};
         snprintf(out[n++].name, sizeof out->name, "cpu without %s", *sets[i] ? sets[i] : "nothing");
     }
