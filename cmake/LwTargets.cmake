@@ -56,7 +56,8 @@ endfunction()
 # lw_isa_source(TARGET file.c ISA flags...): compiles file.c once more with -DLW_ISA_<ISA> and the given
 # flags, so that one kernel source serves every instruction set (the run-time choice is the caller's).
 # Sanitizers look at the code that this processor can run: what cannot run here is built without them, and the rest
-# with less optimization, for with them these files take longest of all to compile.
+# with less optimization and as one copy of a loop where plain builds have one per case (LW_ONE_COPY), for with them
+# these files take longest of all to compile.
 function(lw_isa_source target file isa)
   set(object ${target}-${isa}-${file})
   string(REGEX REPLACE "[^A-Za-z0-9_-]" "_" object ${object})
@@ -68,6 +69,7 @@ function(lw_isa_source target file isa)
     lw_runs_here(${isa} runs)
     # at -O1 GCC no longer sees that loops over a vector's lanes fill all of it
     target_compile_options(${object} PRIVATE -O1 $<$<C_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+    target_compile_definitions(${object} PRIVATE LW_ONE_COPY=1)
     if(NOT runs)
       set(LW_SANITIZE "")
     endif()

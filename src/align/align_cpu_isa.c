@@ -1,5 +1,6 @@
 /* align_cpu_isa.c - the kernels of one instruction set. Compiled once per instruction set (src/align/
- * CMakeLists.txt) with LW_ISA_NAME set to its name. */
+ * CMakeLists.txt) with LW_ISA_NAME set to its name. LW_ONE_COPY makes variables of what are constants of the
+ * copies of the pairs' loop, and one copy of them. */
 #include "align/align_cpu_kernels.h"
 
 #include <stddef.h>

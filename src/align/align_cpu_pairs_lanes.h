@@ -171,6 +171,13 @@ LW_SIMD void K(steps)(const int PIECES, const int SCORES, const int BEST, const 
     }
 }
 
+#ifdef LW_ONE_COPY
+LW_SIMD void K(pairs_by)(const int PIECES, const lw_cpu_pairs_job *job, int64_t first, int64_t last)
+{
+    const int scores = job->profile ? SCORES_PROFILE : job->matrix ? SCORES_GATHERED : SCORES_TABLE;
+    K(steps)(PIECES, scores, !job->directions && job->best, job->directions != NULL, job, first, last);
+}
+#else
 LW_SIMD void K(pairs_by)(const int PIECES, const int SCORES, const lw_cpu_pairs_job *job, int64_t first,
                          int64_t last)
 {
@@ -181,28 +188,37 @@ LW_SIMD void K(pairs_by)(const int PIECES, const int SCORES, const lw_cpu_pairs_
     else /* only the state: on the way to a checkpoint */
         K(steps)(PIECES, SCORES, 0, 0, job, first, last);
 }
+#endif
 
 /* One piece and two apart, so that the compiler gives each the registers. */
 static __attribute__((noinline)) void K(pairs_one_piece)(const lw_cpu_pairs_job *job, int64_t first,
                                                          int64_t last)
 {
+#ifdef LW_ONE_COPY
+    K(pairs_by)(1, job, first, last);
+#else
     if (job->profile)
         K(pairs_by)(1, SCORES_PROFILE, job, first, last);
     else if (job->matrix)
         K(pairs_by)(1, SCORES_GATHERED, job, first, last);
     else
         K(pairs_by)(1, SCORES_TABLE, job, first, last);
+#endif
 }
 
 static __attribute__((noinline)) void K(pairs_two_pieces)(const lw_cpu_pairs_job *job, int64_t first,
                                                           int64_t last)
 {
+#ifdef LW_ONE_COPY
+    K(pairs_by)(2, job, first, last);
+#else
     if (job->profile)
         K(pairs_by)(2, SCORES_PROFILE, job, first, last);
     else if (job->matrix)
         K(pairs_by)(2, SCORES_GATHERED, job, first, last);
     else
         K(pairs_by)(2, SCORES_TABLE, job, first, last);
+#endif
 }
 
 static void K(pairs)(const lw_cpu_pairs_job *job, int64_t first, int64_t last)

@@ -10,7 +10,8 @@ A case:
     needs shared samtools     what must be there, else the case is skipped, loudly: `shared` is the folder
                               beside the checkout, `gpu` and `nogpu` a CUDA device or none, another word a program
     $ lanewise align ...      lines of a bash script, run in an empty folder with `lanewise` on the PATH;
-                              $DATA is data/ of the checkout, $SHARED the folder beside it, $CASES this one
+                              $DATA is data/ of the checkout, $SHARED the folder beside it, $CASES this one;
+                              $SANITIZED is set where a sanitizer looks at every access: there long inputs are shorter
     exit 1                    default 0
     files out.sam             what the folder holds afterwards, if that matters ('-': nothing)
     stdout any                default: must be empty
