@@ -246,11 +246,12 @@ def main():
         known = usable(program, "pairs") + usable(program, "layer")
         skipped = [b for b in ("cuda-dpx", "cuda-half2", "cuda-int", "cuda-tensor", "cuda-dp4a") if b not in known]
         print("".join("skipped: %s, not usable here\n" % b for b in skipped), end="")
+        done = []
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            done = list(pool.map(lambda row: row.run() if row.job else row.again(row.name.split()[-1]), rows + files))
-        for row in done:
-            print("\n".join(row.lines), end="\n" if row.lines else "")
-            shutil.rmtree(row.folder)
+            for row in pool.map(lambda row: row.run() if row.job else row.again(row.name.split()[-1]), rows + files):
+                print("\n".join(row.lines), end="\n" if row.lines else "", flush=True)
+                shutil.rmtree(row.folder)
+                done.append(row)
     failed = sum(row.failed for row in done)
     print("determinism: %d comparisons in %.0f s" % (sum(row.passed for row in done) + failed, time.monotonic() - started))
     print("cases: %d passed, %d failed, %d skipped" % (sum(row.passed for row in done), failed, len(skipped)))
