@@ -34,9 +34,8 @@ TOOLS = {
 }
 # a GPU's results lead these to kernels that they do not launch without one; two need one of many multiprocessors, and cuBLASLt
 ALWAYS = re.compile(r"pairs long.*cuda-dpx|many (deep )?tiles|many small tiles cuda-dp4a|product large( signed)? cuda-tensor|align (semiglobal )?(90|700) cuda-dpx")
-# jobs for a process of their own, with what the tools are told besides: cuBLASLt's kernels take minutes under racecheck
-APART = dict.fromkeys(("product large cuda-tensor", "product large signed cuda-tensor"),
-                      {"racecheck": ["--kernel-name-exclude", "kernel_substring=gemm"]})
+# for a process of its own each: cuBLASLt's kernels take long under racecheck, and are instrumented with the rest
+APART = ("product large cuda-tensor", "product large signed cuda-tensor")
 LONG = re.compile(r"apsp u16|search|pairs long|product large")  # under racecheck
 # found where nothing is wrong: initcheck does not follow what cuBLASLt's kernel stores
 KNOWN = {"initcheck": re.compile(r"Uninitialized __global__ memory read of size 4 bytes at lw_finish")}
@@ -396,8 +395,7 @@ class Check:
         if tool == "pretend":
             env["LW_CUDA_PRETEND"] = "1"
         elif tool != "none":
-            command = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "99", "--print-limit", "20", "--log-file", "log%d" % number] + TOOLS[tool] + [
-                word for name in some for word in APART.get(name, {}).get(tool, [])] + command
+            command = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "99", "--print-limit", "20", "--log-file", "log%d" % number] + TOOLS[tool] + command
         started = time.monotonic()
         process = subprocess.Popen(command, cwd=self.folder, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                    stderr=subprocess.DEVNULL, start_new_session=True)
