@@ -33,10 +33,10 @@ TOOLS = {
     "synccheck": [],
 }
 # a GPU's results lead these to kernels that they do not launch without one; two need one of many multiprocessors, and cuBLASLt
-ALWAYS = re.compile(r"pairs long.*cuda-dpx|many (deep )?tiles|many small tiles cuda-dp4a|product large( signed)? cuda-tensor|align (semiglobal )?(90|700) cuda-dpx")
+ALWAYS = re.compile(r"pairs long.*cuda-dpx|many (deep )?tiles|many small tiles cuda-dp4a|product (large signed|huge) cuda-tensor|align (semiglobal )?(90|700) cuda-dpx")
 # for a process of its own each: cuBLASLt's kernels take long under racecheck, and are instrumented with the rest
-APART = ("product large cuda-tensor", "product large signed cuda-tensor")
-LONG = re.compile(r"apsp u16|search|pairs long|product large")  # under racecheck
+APART = ("product huge cuda-tensor", "product large signed cuda-tensor")
+LONG = re.compile(r"apsp u16|search|pairs long|product (large|huge)")  # under racecheck
 # found where nothing is wrong: initcheck does not follow what cuBLASLt's kernel stores
 KNOWN = {"initcheck": re.compile(r"Uninitialized __global__ memory read of size 4 bytes at lw_finish")}
 # under racecheck the laboratory's kernels take minutes: each of so many processes runs its part of them, and misses the
@@ -152,6 +152,7 @@ def arrays(folder):
     bytes_("wodd", "b", 1100, 61)
     bytes_("w512", "b", 512, 72)
     bytes_("big-x", "b", 512, 2048)
+    bytes_("huge-x", "B", 2048, 2048)
     bytes_("big-signed", "b", 512, 2048)
     bytes_("big-w", "b", 2048, 2048)
     bytes_("channels", "B", 1, 48, 9, 9)
@@ -325,6 +326,8 @@ def jobs(folder, backends):
                 layer("product deep %d" % rows, "matmul-integer", "--input", "x=deep512_%d.npy" % rows, "--input", "w=w512.npy", "--input", "w-zero=3",
                       "--input", "x-zero=7")
             layer("product large", "matmul-integer", "--input", "x=big-x.npy", "--input", "w=big-w.npy")  # cuBLASLt, where it is
+            if backend == "cuda-tensor":  # unsigned rows go to cuBLASLt later
+                layer("product huge", "matmul-integer", "--input", "x=huge-x.npy", "--input", "w=big-w.npy")
             layer("product large signed", "matmul-integer", "--input", "x=big-signed.npy", "--input", "w=big-w.npy")
             layer("convolution of channels", "conv2d", "--input", "x=channels.npy", "--input", "w=channels-kernel.npy", "--input", "w-zero=2", *scales)
             layer("product odd", "matmul-integer", "--input", "x=deep40.npy", "--input", "w=wodd.npy")
