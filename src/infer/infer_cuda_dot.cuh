@@ -19,6 +19,82 @@ template <bool APART> LW_DEVICE int32_t lw_dot16(uint4 a, uint4 b, int32_t sum)
 
 /* ---- few rows -------------------------------------------------------------------------------------- */
 
+/* One row. `share` warps (a power of 2) divide the depth, SLICE bytes each, so that their part of A stays in
+ * registers while the rows of B (columns of c) stream past, I at a time, and a block reads these whole. With
+ * every such group of warps a block makes `each` columns, a multiple of I: blocks are small and many, because
+ * not all multiprocessors read equally fast. WHOLE: slices and blocks are full. */
+template <int I, int U, int RESIDENT, bool WHOLE>
+__global__ void __launch_bounds__(LW_CUDA_FEW_THREADS, RESIDENT)
+    lw_one_row(lw_cuda_product p, int share, int each)
+{
+    enum { WARPS = LW_CUDA_FEW_THREADS / LW_WARP, STEP = LW_WARP * 16, SLICE = U * STEP };
+    __shared__ int32_t part[WARPS][LW_CUDA_ONE_EACH];
+    const uint8_t *of_b = p.b + blockIdx.y * p.b_batch;
+    int lane = lw_lane(), warp = (int)(threadIdx.x / LW_WARP), columns = each * (WARPS / share);
+    int first = (int)blockIdx.x * columns, n0 = first + warp / share * each;
+#pragma unroll 1
+    for (int k0 = 0; k0 < (WHOLE ? 1 : p.pitch); k0 += share * SLICE) {
+        int k = k0 + warp % share * SLICE + lane * 16;
+        int rest = WHOLE ? SLICE : p.pitch - k; /* beyond it any bytes do: those of A are 0 there */
+        int depth = WHOLE ? SLICE : p.k - k;
+        k = rest > 0 ? k : 0;
+        const uint8_t *a_at = p.a + blockIdx.y * p.a_batch + k;
+        uint4 a[U], b[I][U];
+#pragma unroll
+        for (int r = 0; r < I; r++) {
+            const uint8_t *row = of_b + (int64_t)(WHOLE || n0 + r < p.n ? n0 + r : p.n - 1) * p.pitch + k;
+#pragma unroll
+            for (int u = 0; u < U; u++)
+                b[r][u] = lw_stream_load4(row + (u * STEP < rest ? u * STEP : 0));
+        }
+#pragma unroll
+        for (int u = 0; u < U; u++) {
+            a[u] = make_uint4(0, 0, 0, 0);
+            if (u * STEP < depth) {
+                a[u] = *(const uint4 *)(a_at + u * STEP);
+                a[u].x ^= p.flip, a[u].y ^= p.flip, a[u].z ^= p.flip, a[u].w ^= p.flip;
+            }
+        }
+#pragma unroll 1
+        for (int j = 0;;) {
+#pragma unroll
+            for (int r = 0; r < I; r++) {
+                int32_t sum = 0;
+#pragma unroll
+                for (int u = 0; u < U; u++)
+                    sum = lw_dot16<false>(a[u], b[r][u], sum);
+                sum = lw_reduce_add_xor(LW_ALL_LANES, sum, LW_WARP);
+                if (lane == 0)
+                    part[warp][j + r] = sum + (k0 ? part[warp][j + r] : 0);
+            }
+            j += I;
+            if (j >= each)
+                break;
+#pragma unroll
+            for (int r = 0; r < I; r++) {
+                int n = WHOLE || n0 + j + r < p.n ? n0 + j + r : p.n - 1;
+                const uint8_t *row = of_b + (int64_t)n * p.pitch + k;
+#pragma unroll
+                for (int u = 0; u < U; u++)
+                    b[r][u] = lw_stream_load4(row + (u * STEP < rest ? u * STEP : 0));
+            }
+        }
+    }
+    lw_batch_of(&p, (int)blockIdx.y); /* not above: its pointers would take registers all the while */
+    int of = (int)threadIdx.x, column = first + of;
+    bool mine = of < columns && column < p.n;
+    lw_column c;
+    if (mine)
+        c = lw_column_of(&p, lw_a_zero(&p), column);
+    __syncthreads();
+    if (mine) {
+        int32_t sum = 0;
+        for (int w = 0; w < share; w++)
+            sum += part[of / each * share + w][of % each];
+        lw_store_one(&p, sum, 0, column, &c);
+    }
+}
+
 /* A of at most M rows lies in shared memory, in pieces of `chunk` bytes of depth; each warp takes R rows of B
  * (columns of c) at a time and streams them past it, 16 bytes a lane, U times before it computes. */
 template <int M, int R, int U, bool APART>
@@ -186,6 +262,26 @@ static lw_status lw_dot_tile_launch(infer_cuda *x, const lw_cuda_product *p, lw_
     enum { ROWS = DOWN * 4 * RM, COLUMNS = ACROSS * 8 * RN };
     return lw_launch_tiles(x, p, lw_dot_tile<DOWN, ACROSS, RM, RN, DEPTH, STAGES, RESIDENT, UNROLL, APART>,
                            ROWS, COLUMNS, DOWN * ACROSS * LW_WARP, STAGES * (ROWS + COLUMNS) * DEPTH, err);
+}
+
+template <int I, int U, int RESIDENT_WHOLE, int RESIDENT>
+static lw_status lw_one_row_launch(infer_cuda *x, const lw_cuda_product *p, lw_error *err)
+{
+    enum { WARPS = LW_CUDA_FEW_THREADS / LW_WARP, SLICE = U * LW_WARP * 16 };
+    int share = 1, each = LW_CUDA_ONE_EACH;
+    while (share < WARPS && share * SLICE < p->pitch)
+        share *= 2;
+    int groups = WARPS / share;
+    /* fewer columns a block where blocks would not fill the device */
+    while (each > I && (int64_t)p->n * p->batches < (int64_t)each * groups * RESIDENT * x->multiprocessors)
+        each /= 2;
+    int columns = each * groups;
+    dim3 grid((unsigned)((p->n + columns - 1) / columns), (unsigned)p->batches);
+    if (p->k == share * SLICE && p->pitch == p->k && p->n % columns == 0)
+        lw_one_row<I, U, RESIDENT_WHOLE, true><<<grid, LW_CUDA_FEW_THREADS, 0, x->stream>>>(*p, share, each);
+    else
+        lw_one_row<I, U, RESIDENT, false><<<grid, LW_CUDA_FEW_THREADS, 0, x->stream>>>(*p, share, each);
+    return lw_cuda_launched("8-bit product", err);
 }
 
 template <int M, int R, int U, bool APART>

@@ -56,23 +56,20 @@ __global__ void __launch_bounds__(256) lw_flip(lw_cuda_product p, uint4 *to, int
     }
 }
 
-template <bool APART> static lw_status few_rows(infer_cuda *x, const lw_cuda_product *p, lw_error *err)
-{
-    if (p->m == 1)
-        return lw_few_rows_launch<1, LW_CUDA_FEW_1, APART>(x, p, LW_CUDA_FEW_BLOCKS_1, LW_CUDA_FEW_CHUNK_1,
-                                                           err);
-    return lw_few_rows_launch<4, LW_CUDA_FEW_4, APART>(x, p, LW_CUDA_FEW_BLOCKS_4, LW_CUDA_FEW_CHUNK_4, err);
-}
-
 extern "C" lw_status lw_cuda_few_rows(infer_cuda *x, const lw_cuda_product *p, lw_error *err)
 {
     if (x->policy == LW_CUDA_INT)
-        return few_rows<true>(x, p, err);
+        return p->m == 1 ? lw_few_rows_launch<LW_CUDA_INT_ONE, true>(x, p, LW_CUDA_FEW_BLOCKS_4,
+                                                                     LW_CUDA_INT_ONE_CHUNK, err)
+                         : lw_few_rows_launch<LW_CUDA_FEW_4, true>(x, p, LW_CUDA_FEW_BLOCKS_4,
+                                                                   LW_CUDA_FEW_CHUNK_4, err);
+    if (p->m == 1)
+        return lw_one_row_launch<LW_CUDA_ONE>(x, p, err);
     if (p->m <= 4)
-        return few_rows<false>(x, p, err);
+        return lw_few_rows_launch<LW_CUDA_FEW_4, false>(x, p, LW_CUDA_FEW_BLOCKS_4, LW_CUDA_FEW_CHUNK_4, err);
     if (x->policy == LW_CUDA_TENSOR)
         return lw_cuda_few_tensor(x, p, err);
-    return lw_few_rows_launch<8, LW_CUDA_FEW_8, false>(x, p, LW_CUDA_FEW_BLOCKS_8, LW_CUDA_FEW_CHUNK_8, err);
+    return lw_few_rows_launch<LW_CUDA_FEW_8, false>(x, p, LW_CUDA_FEW_BLOCKS_8, LW_CUDA_FEW_CHUNK_8, err);
 }
 
 extern "C" lw_status lw_cuda_dot_tiles(infer_cuda *x, const lw_cuda_product *p, lw_error *err)

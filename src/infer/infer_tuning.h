@@ -79,6 +79,8 @@ enum { LW_CPU_CONV_POSITIONS = 512 };
  * from memory (268 MB), results in bytes, all lines in one process, every result checked; us:
  * - 1 row, by DP4A, columns a warp x loads: 1x4 68.7, 1x8 71.4, 2x4 70.5, 2x2 64.6 with 8 blocks (66.8 with
  * 4), 4x1 64.6, 4x2 67.0
+ * - 1 row, the warps of a block divide the depth (another card, where 2x2 makes 65.7): 2 columns x 4 loads
+ * and 4 blocks 62.7, 3 blocks 62.4, 4x4 and 2 blocks 62.5; any depth, 3 blocks 62.9, 4 blocks 65.0 (spills)
  * - 4 rows by DP4A: 2x2 77.3, 4x1 68.1 with 8 blocks (69.6 with 4), 4x2 78.9, 2x4 78.3
  * - 8 rows by DP4A: 4x1 97.7, 2x2 92.4, 4x2 with 2 blocks and 8192 bytes of depth 88.4, 4x2 with 16384 108
  * - 8 rows on tensor cores, fragments from memory: 16 columns x 2 loads 70.7, x 4 103.8, 32 columns x 2 94.8
@@ -91,13 +93,17 @@ enum { LW_CPU_CONV_POSITIONS = 512 };
  * Lines of memory as long as a stage is deep are what few rows gain from: 16384 rows that are read 64 bytes
  * at a time leave a page of memory after each. */
 enum { LW_CUDA_FEW_THREADS = 256 };
-/* Products of few rows by dot products: columns a warp takes at a time, loads of each before it computes;
- * blocks a multiprocessor and bytes of depth of the rows in shared memory; for 1, 4 and 8 rows. */
-#define LW_CUDA_FEW_1 2, 2
-#define LW_CUDA_FEW_4 4, 1
-#define LW_CUDA_FEW_8 4, 2
-enum { LW_CUDA_FEW_BLOCKS_1 = 8, LW_CUDA_FEW_BLOCKS_4 = 8, LW_CUDA_FEW_BLOCKS_8 = 2 };
-enum { LW_CUDA_FEW_CHUNK_1 = 32768, LW_CUDA_FEW_CHUNK_4 = 8192, LW_CUDA_FEW_CHUNK_8 = 8192 };
+/* Products of one row by dot products: columns that a block reads at a time, loads of a lane from each;
+ * blocks a multiprocessor for whole slices, and for any; columns that a group of warps makes. */
+#define LW_CUDA_ONE 2, 4, 4, 3
+enum { LW_CUDA_ONE_EACH = 8 };
+/* Of up to 4 and 8 rows, and of one without the instruction: rows, columns a warp takes at a time, loads of
+ * each before it computes; blocks a multiprocessor and bytes of depth of the rows in shared memory. */
+#define LW_CUDA_INT_ONE 1, 2, 2
+#define LW_CUDA_FEW_4 4, 4, 1
+#define LW_CUDA_FEW_8 8, 4, 2
+enum { LW_CUDA_FEW_BLOCKS_4 = 8, LW_CUDA_FEW_BLOCKS_8 = 2 };
+enum { LW_CUDA_INT_ONE_CHUNK = 32768, LW_CUDA_FEW_CHUNK_4 = 8192, LW_CUDA_FEW_CHUNK_8 = 8192 };
 /* The same on tensor cores, for 5 to 8 rows: 16-column and 8-row products of a warp, loads. */
 #define LW_CUDA_FEW_TENSOR 1, 1, 2
 

@@ -87,9 +87,26 @@ static void scale_and_zero(infer_case *c, int at, float scale, lw_dtype dtype, i
 
 Test(layers, products, .timeout = 120)
 {
-    static const int64_t shapes[][3] = {{1, 130, 1},   {1, 300, 333},  {3, 65, 64},     {5, 33, 4097},
-                                        {8, 129, 512}, {17, 70, 256},  {40, 200, 768},  {70, 130, 100},
-                                        {0, 5, 16},    {200, 300, 65}, {129, 257, 1024}};
+    static const int64_t shapes[][3] = {{1, 130, 1},
+                                        {1, 300, 333},
+                                        {3, 65, 64},
+                                        {5, 33, 4097},
+                                        {8, 129, 512},
+                                        {17, 70, 256},
+                                        {40, 200, 768},
+                                        {70, 130, 100},
+                                        {0, 5, 16},
+                                        {200, 300, 65},
+                                        {129, 257, 1024},
+                                        /* few rows: every way to divide depth and columns */
+                                        {1, 34001, 40},
+                                        {1, 4224, 2048},
+                                        {1, 96, 8192},
+                                        {2, 8500, 300},
+                                        {1, 70, 4100},
+                                        {4, 61, 2049},
+                                        {1, 41, 16500},
+                                        {3, 33, 20000}};
     static const int32_t zeros[] = {-128, 0, 127};
     int by_library = 0;
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
