@@ -202,21 +202,39 @@ LW_DEVICE float lw_times_row(const lw_cuda_recurrent *p, const char *states, con
     return (float)sum * (scale * p->r_scale[column]);
 }
 
-/* Unit `unit` of sequence b after the products with R: back[gate * units]. `first` is the gate of back[0]. */
+/* What a unit has before the products with R: its sums with W, its state and cell. */
+typedef struct lw_own {
+    float x[4], h, cell;
+} lw_own;
+
+LW_DEVICE void lw_take_own(const lw_cuda_recurrent *p, const lw_recurrence *v, int s, int phase, int b,
+                           int unit, const float *now, lw_own *own)
+{
+    const float *x = p->gates + (((int64_t)v->d * p->steps + s) * p->batch + b) * v->wide + unit;
+    int64_t at = lw_state_at(p, v->d, b, unit);
+#pragma unroll
+    for (int g = 0; g < 4; g++)
+        own->x[g] = g * p->hidden < v->wide ? x[g * p->hidden] : 0;
+    own->h = now[at];
+    own->cell = p->kind == LW_LSTM ? p->cell[at] : phase == 1 ? p->update[at] : 0;
+}
+
+/* Unit `unit` of sequence b after the products with R: back[gate * units]. GRU's second phase finds what
+ * comes of the update gate in own->cell. */
 LW_DEVICE void lw_unit(const lw_cuda_recurrent *p, lw_recurrence *v, int s, int phase, int b, int unit,
-                       const float *back, int units, const float *now, float *next)
+                       const lw_own *own, const float *back, int units, float *next)
 {
     int hidden = p->hidden, d = v->d, length = lw_length_of(p->lengths, b, p->steps);
-    const float *x = p->gates + (((int64_t)d * p->steps + s) * p->batch + b) * v->wide, *bias = v->bias;
+    const float *bias = v->bias, *x = own->x;
     int64_t at = lw_state_at(p, d, b, unit);
     const lw_gate *f = p->f[d];
-    float h = now[at], cell;
+    float h = own->h;
     if (p->kind == LW_GRU && phase == 0) {
         float gate[2];
+#pragma unroll
         for (int g = 0; g < 2; g++)
-            gate[g] = lw_gru_gate(
-                f, p->clip,
-                lw_gate_sum(x[g * hidden + unit], back[g * units], bias, g * hidden + unit, v->wide));
+            gate[g] =
+                lw_gru_gate(f, p->clip, lw_gate_sum(x[g], back[g * units], bias, g * hidden + unit, v->wide));
         if (lw_recurrent_phases(p) == 2) {
             p->update[at] = gate[0];
             p->gated[at] = gate[1] * h;
@@ -224,23 +242,21 @@ LW_DEVICE void lw_unit(const lw_cuda_recurrent *p, lw_recurrence *v, int s, int 
             return;
         }
         if (s < length)
-            h = lw_gru_unit(f, p->clip, true, gate[0], gate[1],
-                            x[2 * hidden + unit] + (bias ? bias[2 * hidden + unit] : 0), back[2 * units],
-                            bias ? bias[5 * hidden + unit] : 0, h);
+            h = lw_gru_unit(f, p->clip, true, gate[0], gate[1], x[2] + (bias ? bias[2 * hidden + unit] : 0),
+                            back[2 * units], bias ? bias[5 * hidden + unit] : 0, h);
     } else if (s >= length) { /* stays as it was */
     } else if (p->kind == LW_GRU) {
-        h = lw_gru_unit(f, p->clip, false, p->update[at], 0,
-                        x[2 * hidden + unit] + (bias ? bias[2 * hidden + unit] : 0), back[0],
+        h = lw_gru_unit(f, p->clip, false, own->cell, 0, x[2] + (bias ? bias[2 * hidden + unit] : 0), back[0],
                         bias ? bias[5 * hidden + unit] : 0, h);
     } else if (p->kind == LW_LSTM) {
-        float sum[4];
+        float sum[4], cell = own->cell;
+#pragma unroll
         for (int g = 0; g < 4; g++)
-            sum[g] = lw_gate_sum(x[g * hidden + unit], back[g * units], bias, g * hidden + unit, v->wide);
-        cell = p->cell[at];
+            sum[g] = lw_gate_sum(x[g], back[g * units], bias, g * hidden + unit, v->wide);
         lw_lstm_unit(f, p->clip, p->input_forget, sum, v->peep ? v->peep + unit : NULL, hidden, &cell, &h);
         p->cell[at] = cell;
     } else {
-        h = lw_rnn_unit(f, p->clip, lw_gate_sum(x[unit], back[0], bias, unit, v->wide));
+        h = lw_rnn_unit(f, p->clip, lw_gate_sum(x[0], back[0], bias, unit, v->wide));
     }
     next[at] = h;
     lw_note(v, h);
@@ -266,8 +282,12 @@ template <bool BYTES> __global__ void __launch_bounds__(THREADS, 1) lw_recur(lw_
     v.peep = p.peep ? p.peep + v.d * 3 * p.hidden : NULL;
     char *rows = (char *)shared, *states = rows + (p.keeps ? gates * p.units * apart : 0);
     float *back = (float *)(states + p.sequences * apart);
-    int64_t all = (int64_t)p.directions * p.batch * p.hidden, own = lw_state_at(&p, v.d, 0, 0);
+    int64_t all = (int64_t)p.directions * p.batch * p.hidden, of_direction = lw_state_at(&p, v.d, 0, 0);
     uint32_t meeting = 0;
+    /* a thread with one unit or none takes what does not wait for others before it waits */
+    bool early = p.sequences == p.batch && p.batch * v.units <= THREADS;
+    int b_early = (int)threadIdx.x / v.units, u_early = (int)threadIdx.x % v.units;
+    lw_own mine = {};
     if (p.keeps)
         lw_keep_rows<BYTES>(&p, &v, rows);
     lw_begin_states(&p, &v);
@@ -281,6 +301,8 @@ template <bool BYTES> __global__ void __launch_bounds__(THREADS, 1) lw_recur(lw_
             int first_row = phase * 2 * v.units, some = (phases == 1 ? gates : 2 - phase) * v.units;
             float scale = 1;
             uint8_t zero = 0;
+            if (early && b_early < p.batch)
+                lw_take_own(&p, &v, s, phase, b_early, v.first + u_early, now, &mine);
             lw_meet(&p.arrived[v.d], gridDim.x, ++meeting);
             if (BYTES) {
                 const uint32_t *extremes = p.extremes + (v.d * lw_recurrent_products(&p) + product) * 2;
@@ -289,7 +311,7 @@ template <bool BYTES> __global__ void __launch_bounds__(THREADS, 1) lw_recur(lw_
             }
             for (int b0 = 0; b0 < p.batch; b0 += p.sequences) {
                 int n = p.batch - b0 < p.sequences ? p.batch - b0 : p.sequences;
-                const float *from = (phase ? p.gated : now) + own + (int64_t)b0 * p.hidden;
+                const float *from = (phase ? p.gated : now) + of_direction + (int64_t)b0 * p.hidden;
                 __syncthreads();
                 lw_take_states<BYTES>(&p, from, n, scale, zero, states);
                 __syncthreads();
@@ -302,7 +324,9 @@ template <bool BYTES> __global__ void __launch_bounds__(THREADS, 1) lw_recur(lw_
                 __syncthreads();
                 for (int i = (int)threadIdx.x; i < n * v.units; i += THREADS) {
                     int b = i / v.units, u = i % v.units;
-                    lw_unit(&p, &v, s, phase, b0 + b, v.first + u, back + b * some + u, v.units, now, next);
+                    if (!early)
+                        lw_take_own(&p, &v, s, phase, b0 + b, v.first + u, now, &mine);
+                    lw_unit(&p, &v, s, phase, b0 + b, v.first + u, &mine, back + b * some + u, v.units, next);
                 }
             }
             if (BYTES)
@@ -323,6 +347,8 @@ static bool plan(const infer_cuda *x, lw_cuda_recurrent *p, int64_t *bytes)
         ((int64_t)LW_CUDA_RECURRENT_PRODUCTS + (int64_t)p->batch * gates - 1) / ((int64_t)p->batch * gates);
     int64_t units = busy > least ? busy : least;
     units = units < most ? units : most;
+    int64_t held = (x->shared_bytes - apart) / (gates * (apart + 4)); /* beside the states of a sequence */
+    units = units > held && held >= least ? held : units;
     int64_t kept = gates * units * apart, sequence = apart + gates * units * 4;
     p->keeps = kept + sequence <= x->shared_bytes;
     kept = p->keeps ? kept : 0;

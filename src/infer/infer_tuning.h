@@ -150,7 +150,9 @@ enum { LW_CUDA_FLOAT_OUTPUTS = 8 };
 enum { LW_CUDA_REPLAYS_THAT_PAY = 8, LW_CUDA_RECORDINGS_IN_VAIN = 4 };
 
 /* Recurrent layers: products of a state and a row of weights that a block shall have at least; fewer blocks
- * meet sooner. */
+ * meet sooner. One for each thread, by count; 4 blocks take 5.4 us a step of 128 float units in both
+ * directions, 128 blocks 9.8 us with 33 sequences (H200); rows of R that did not stay in shared memory
+ * took 45. */
 enum { LW_CUDA_RECURRENT_PRODUCTS = 256 };
 
 /* Softmax and layer norm: threads of a block, 16-byte loads of a thread; rows up to LW_CUDA_SHORT_ROW get one
