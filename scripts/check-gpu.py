@@ -155,6 +155,8 @@ def arrays(folder):
     bytes_("huge-x", "B", 2048, 2048)
     bytes_("big-signed", "b", 512, 2048)
     bytes_("big-w", "b", 2048, 2048)
+    bytes_("whole-x", "B", 1, 2048)
+    bytes_("whole-w", "b", 2048, 32)
     bytes_("channels", "B", 1, 48, 9, 9)
     bytes_("channels-kernel", "b", 20, 48, 3, 3)
     # tiles for every multiprocessor of a large GPU, and six for each
@@ -330,6 +332,7 @@ def jobs(folder, backends):
                 layer("product huge", "matmul-integer", "--input", "x=huge-x.npy", "--input", "w=big-w.npy")
             layer("product large signed", "matmul-integer", "--input", "x=big-signed.npy", "--input", "w=big-w.npy")
             layer("convolution of channels", "conv2d", "--input", "x=channels.npy", "--input", "w=channels-kernel.npy", "--input", "w-zero=2", *scales)
+            layer("product whole", "matmul-integer", "--input", "x=whole-x.npy", "--input", "w=whole-w.npy")  # full slices of one row
             layer("product odd", "matmul-integer", "--input", "x=deep40.npy", "--input", "w=wodd.npy")
             layer("products", "matmul-integer", "--input", "x=many-a.npy", "--input", "w=many-b.npy")
             layer("many tiles", "matmul-integer", "--input", "x=tiles-a.npy", "--input", "w=tiles-b.npy")
