@@ -8,6 +8,10 @@
 
 static const char microsoft[] = "com.microsoft";
 
+/* A thread walks all places of a window, those in the padding too. The host, which leaves those out, takes
+ * windows that would keep it long. */
+enum { MOST_PLACES = 1 << 16 };
+
 typedef struct pooling {
     lw_cuda_pool p;
     bool whole; /* images, not windows */
@@ -59,7 +63,8 @@ static bool pooling_of(const lw_op_call *c, pooling *v)
             v->dim[k] = 1;
         return true;
     }
-    if (lw_window_of(&w, c->node, t, NULL, NULL) != LW_OK || !lw_cuda_window_fits(&w))
+    if (lw_window_of(&w, c->node, t, NULL, NULL) != LW_OK || !lw_cuda_window_fits(&w) ||
+        w.kernel_count > MOST_PLACES)
         return false;
     p->count_pads = lw_node_int(c->node, "count_include_pad", 0) != 0;
     for (int k = 0; k < 3; k++) {

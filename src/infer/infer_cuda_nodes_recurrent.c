@@ -31,6 +31,8 @@ static bool recurrent_fits(const lw_op_call *c, lw_recurrent *n)
                 return false;
     return n->steps > 0 && n->batch > 0 && n->inputs > 0 && n->hidden > 0 && n->hidden <= MOST_UNITS &&
            !__builtin_mul_overflow(n->steps * 2, n->batch * n->wide, &cells) && cells < INT_MAX / 2 &&
+           /* as float_product_of(): tiles of rows are a grid's second dimension */
+           (n->w.scale || n->steps * n->batch <= (int64_t)65535 * 64) &&
            !__builtin_mul_overflow(n->steps, n->batch * n->inputs, &inputs) && inputs < INT_MAX / 2;
 }
 

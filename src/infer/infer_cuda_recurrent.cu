@@ -333,6 +333,7 @@ template <bool BYTES> __global__ void __launch_bounds__(THREADS, 1) lw_recur(lw_
                 lw_tell(&p, &v, product + 1);
         }
     }
+    __syncthreads(); /* the last states are of other threads' when the batch comes in several parts */
     lw_end_states(&p, &v, p.h + p.steps % 2 * all);
 }
 
@@ -342,6 +343,8 @@ static bool plan(const infer_cuda *x, lw_cuda_recurrent *p, int64_t *bytes)
     bool of_bytes = !p->r;
     int gates = lw_gates_of(p->kind), blocks = x->multiprocessors / p->directions;
     int64_t apart = lw_row_bytes(of_bytes, p->pitch, p->hidden), most = p->hidden, least;
+    if (blocks < 1)
+        return false;
     least = (p->hidden + blocks - 1) / blocks; /* a multiprocessor has one block */
     int64_t busy =
         ((int64_t)LW_CUDA_RECURRENT_PRODUCTS + (int64_t)p->batch * gates - 1) / ((int64_t)p->batch * gates);
@@ -367,7 +370,8 @@ extern "C" lw_status lw_cuda_recur(infer_cuda *x, const lw_cuda_recurrent *given
     int64_t bytes;
     void (*kernel)(lw_cuda_recurrent) = p.r ? lw_recur<false> : lw_recur<true>;
     if (!plan(x, &p, &bytes))
-        return lw_fail(err, LW_E_INTERNAL, "states of %d units do not fit in shared memory", p.hidden);
+        return lw_fail(err, LW_E_INTERNAL, "a recurrent layer of %d units does not fit on %d multiprocessors",
+                       p.hidden, x->multiprocessors);
     LW_CUDA_TRY(
         err, "loading kernels",
         cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Operators that every backend computes with the same arithmetic in the same order - float products, convolutions and
 recurrent layers, 8-bit recurrent layers, what moves bytes - on random shapes: each backend's results must be the bits
-of the scalar reference. Usage: same_bits.py PROGRAM [ROUNDS [SEED [KINDS]]]; KINDS: some of convolution,product,recurrent,slices,splits,joined.
+of the scalar reference. Usage: same_bits.py PROGRAM [ROUNDS [SEED [KINDS]]]; KINDS: some of convolution,product,recurrent,large_recurrent,slices,splits,joined.
 Needs numpy."""
 import os
 import subprocess
@@ -107,6 +107,14 @@ def product(m):
     m.add("MatMul", [x, w], [("float32", 2 + len(batch))])
 
 
+def large_recurrent(m):
+    """A batch that a GPU's block takes in several parts; the last states are asked for."""
+    hidden, batch = [(1024, 32), (512, 128), (1536, 12)][int(m.r.integers(3))]
+    small = lambda *shape: m.constant(m.floats(*shape) * np.float32(0.05))
+    m.add("LSTM", [m.input(m.floats(2, batch, 3)), small(1, 4 * hidden, 3), small(1, 4 * hidden, hidden)],
+          [("float32", 4), ("float32", 3), ("float32", 3)], hidden_size=hidden)
+
+
 ACTIVATIONS = ["Sigmoid", "Tanh", "Relu", "Affine", "LeakyRelu", "ThresholdedRelu", "ScaledTanh", "HardSigmoid", "Elu", "Softsign"]
 
 
@@ -192,7 +200,7 @@ usable = backends()
 with tempfile.TemporaryDirectory() as work:
     for number in range(rounds):
         model = Model(np.random.default_rng(seed * 1000 + number))
-        for make, times in ((convolution, 6), (product, 4), (recurrent, 8), (slices, 4), (splits, 3), (joined, 3)):
+        for make, times in ((convolution, 6), (product, 4), (recurrent, 8), (large_recurrent, 1), (slices, 4), (splits, 3), (joined, 3)):
             for _ in range(times if not only or make.__name__ in only else 0):
                 make(model)
         model.write(work)
