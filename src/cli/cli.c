@@ -65,11 +65,16 @@ static void catch_signals(void)
     static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGXCPU, SIGALRM};
     for (size_t i = 0; i < sizeof caught / sizeof *caught; i++) {
         struct sigaction old;
-        /* what the parent ignores stays ignored (nohup, background jobs of a script) */
-        if (sigaction(caught[i], NULL, &old) == 0 && old.sa_handler == SIG_IGN)
+        /* what the parent ignores stays ignored (nohup, background jobs of a script), but for our own timer
+         */
+        if (caught[i] != SIGALRM && sigaction(caught[i], NULL, &old) == 0 && old.sa_handler == SIG_IGN)
             continue;
         sigaction(caught[i], &action, NULL);
     }
+    sigset_t timer;
+    sigemptyset(&timer);
+    sigaddset(&timer, SIGALRM);
+    pthread_sigmask(SIG_UNBLOCK, &timer, NULL);
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write() ... */
     signal(SIGXFSZ, SIG_IGN); /* ... and so is a file that grows beyond ulimit -f */
 }

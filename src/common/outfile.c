@@ -67,6 +67,8 @@ int lw_temporaries_add(lw_temporaries *temporaries, const char *name)
             continue;
         strcpy(temporaries->name[i], name);
         atomic_store(&temporaries->used[i], 2);
+        if (atomic_load(&temporaries->renaming) < 0) /* a removal may have passed this place already */
+            unlink(name);
         return i;
     }
     return -1;

@@ -150,28 +150,24 @@ void *lw_pool_scratch(lw_pool *pool, int which, size_t bytes)
     return m->data;
 }
 
-static lw_status run_jobs(lw_pool *pool, loop *l, int runners, lw_error *err)
+/* False when no thread would take any of it: the caller does the work. A loop whose tasks cannot fail does
+ * not fail either, also without memory. */
+static bool run_jobs(lw_pool *pool, loop *l, int runners)
 {
     runner *job = malloc((size_t)runners * sizeof *job);
     hts_tpool_process *queue = job ? hts_tpool_process_init(pool->hts, runners, 1) : NULL;
-    if (!queue) {
-        free(job);
-        return lw_fail_memory(err, (size_t)runners * sizeof *job);
-    }
     int dispatched = 0;
-    for (; dispatched < runners; dispatched++) {
+    for (; queue && dispatched < runners; dispatched++) {
         job[dispatched] = (runner){.loop = l, .worker = dispatched};
         if (hts_tpool_dispatch(pool->hts, queue, run, &job[dispatched]) < 0)
             break;
     }
-    if (dispatched == 0) { /* no thread would take it: the caller does the work */
-        runner self = {.loop = l, .worker = 0};
-        run(&self);
+    if (queue) {
+        hts_tpool_process_flush(queue);
+        hts_tpool_process_destroy(queue);
     }
-    hts_tpool_process_flush(queue);
-    hts_tpool_process_destroy(queue);
     free(job);
-    return LW_OK;
+    return dispatched > 0;
 }
 
 static lw_status run_loop(lw_pool *pool, int64_t n, bool shares,
@@ -190,7 +186,7 @@ static lw_status run_loop(lw_pool *pool, int64_t n, bool shares,
     if (!alone && pool->team)
         alone = !lw_team_run(pool->team, n, shares, perform, &l);
     else if (!alone)
-        status = run_jobs(pool, &l, runners, err);
+        alone = !run_jobs(pool, &l, runners);
     for (int64_t i = 0; alone && status == LW_OK && i < n; i++)
         status = task(arg, i, 0, err);
     pthread_mutex_destroy(&l.lock);

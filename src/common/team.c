@@ -230,6 +230,8 @@ static void wait_for_members(lw_team *t)
 bool lw_team_run(lw_team *t, int64_t n, bool shares, void (*work)(void *arg, int64_t i, int worker),
                  void *arg)
 {
+    if (n <= 0)
+        return true;
     if (atomic_exchange(&t->taken, true))
         return false;
     if (t->started == 0)

@@ -214,6 +214,31 @@ class Faults:
                     self.wrong(kind, label, "the final file is not whole")
                 self.clean(before)
 
+    def ignored_timer(self, before):
+        """The parent ignores and blocks SIGALRM; a run that waits for a silent pipe stops by one signal all the same."""
+        def ignore():
+            signal.signal(signal.SIGALRM, signal.SIG_IGN)
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
+        row = self.table.setdefault("SIGTERM, SIGALRM ignored", [0, 0, 0])
+        os.mkfifo(os.path.join(self.folder, "pipe"))
+        pipe = os.open(os.path.join(self.folder, "pipe"), os.O_RDWR)
+        child = subprocess.Popen([self.args.program, "align", "ref.fa", "pipe", "-o", "out.sam", "-q"], cwd=self.folder, preexec_fn=ignore)
+        time.sleep(0.3 + self.args.slow)
+        child.send_signal(signal.SIGTERM)
+        row[0] += 1
+        try:
+            code = child.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            code = child.wait()
+        os.close(pipe)
+        os.unlink(os.path.join(self.folder, "pipe"))
+        if code == 143:
+            row[1] += 1
+        else:
+            self.wrong("SIGTERM, SIGALRM ignored", "align", "exit code %d" % code)
+        self.clean(before)
+
     def full_disk(self, name, job, before):
         """Everything beyond a few bytes of output fails (file size limit), and /dev/full as the output."""
         for limit in (0, 100):
@@ -263,6 +288,8 @@ def main():
             if "-o" in job:
                 faults.full_disk(name, job, before)
                 faults.signals(name, job, before, expected)
+        if not args.only:
+            faults.ignored_timer(before)
         faults.summary(time.monotonic() - started)
     return 1 if faults.failed else 0
 
