@@ -30,6 +30,8 @@ law 'architecture knowledge lives in src/common' \
 law 'no __activemask in product code' '__activemask' src
 law 'the library never prints and never exits' '\b(exit|abort|_exit)\(|(^|[^a-z_])v?printf\(|printf\(std(out|err)|\bputs\(|\bputchar\(|\bf?put[sc]\(.*std(out|err)|\bperror\(' src/align src/paths src/infer src/common
 law 'nothing unfinished' '\b(TODO|FIXME|XXX|HACK)\b|[Nn]ot implemented|placeholder' src include bench tests
+law 'copies and fills of the domains name their stream, as the default one is waited for by none of ours' \
+    '\bcuda(Memcpy|Memcpy2D|Memset|Memset2D)\(' src/align src/paths src/infer
 law 'no global fast math' 'use_fast_math|ffast-math' src CMakeLists.txt CMakePresets.json cmake
 
 # global symbols of the library; onnx__ is what protoc-c makes of ONNX's own definition

@@ -216,27 +216,31 @@ static lw_status load_refs(context *c, lw_error *err)
     LW_TRY(device_room(c, &c->ref_start, (n + 1) * sizeof(int64_t), err));
     LW_TRY(device_room(c, &c->ref_len, (n + 1) * sizeof(int32_t), err));
     LW_TRY(device_room(c, &c->ref_block, (n + 1) * sizeof(int32_t), err));
-    LW_CUDA_TRY(err, "loading references", cudaMemset(c->refs.at, 0, bytes));
+    LW_CUDA_TRY(err, "loading references", cudaMemsetAsync(c->refs.at, 0, bytes, c->stream));
     for (size_t i = 0, next; i < n; i = next) { /* references that lie one after the other go in one copy */
         int64_t letters = refs->len[i];
         for (next = i + 1; next < n && refs->start[next] == refs->start[i] + letters; next++)
             letters += refs->len[next];
         LW_CUDA_TRY(err, "loading references",
-                    cudaMemcpy((uint8_t *)c->refs.at + c->host_ref_start[i], refs->codes + refs->start[i],
-                               (size_t)letters, cudaMemcpyHostToDevice));
+                    cudaMemcpyAsync((uint8_t *)c->refs.at + c->host_ref_start[i],
+                                    refs->codes + refs->start[i], (size_t)letters, cudaMemcpyHostToDevice,
+                                    c->stream));
     }
-    LW_CUDA_TRY(
-        err, "loading references",
-        cudaMemcpy(c->ref_start.at, c->host_ref_start, (n + 1) * sizeof(int64_t), cudaMemcpyHostToDevice));
-    LW_CUDA_TRY(
-        err, "loading references",
-        cudaMemcpy(c->ref_block.at, c->host_ref_block, (n + 1) * sizeof(int32_t), cudaMemcpyHostToDevice));
+    LW_CUDA_TRY(err, "loading references",
+                cudaMemcpyAsync(c->ref_start.at, c->host_ref_start, (n + 1) * sizeof(int64_t),
+                                cudaMemcpyHostToDevice, c->stream));
+    LW_CUDA_TRY(err, "loading references",
+                cudaMemcpyAsync(c->ref_block.at, c->host_ref_block, (n + 1) * sizeof(int32_t),
+                                cudaMemcpyHostToDevice, c->stream));
     if (n > 0)
         LW_CUDA_TRY(err, "loading references",
-                    cudaMemcpy(c->ref_len.at, refs->len, n * sizeof(int32_t), cudaMemcpyHostToDevice));
+                    cudaMemcpyAsync(c->ref_len.at, refs->len, n * sizeof(int32_t), cudaMemcpyHostToDevice,
+                                    c->stream));
     return LW_OK;
 }
 
+/* What is loaded here is there before this returns, for the other streams too. Copies without a stream would
+ * not do: from pageable memory they may return earlier, and none of our streams waits for the default one. */
 static lw_status open_on_device(context *c, int lanes, lw_error *err)
 {
     const lw_scoring *s = c->setup.scoring;
@@ -248,10 +252,11 @@ static lw_status open_on_device(context *c, int lanes, lw_error *err)
     memcpy(table.complement, s->complement, sizeof table.complement);
     LW_TRY(device_room(c, &c->table, sizeof table, err));
     LW_CUDA_TRY(err, "loading the scoring matrix",
-                cudaMemcpy(c->table.at, &table, sizeof table, cudaMemcpyHostToDevice));
+                cudaMemcpyAsync(c->table.at, &table, sizeof table, cudaMemcpyHostToDevice, c->stream));
     c->block_rows = LW_BLOCK_ROWS_SMALL;
     if (c->setup.refs)
         LW_TRY(load_refs(c, err));
+    LW_CUDA_TRY(err, "loading the scoring matrix and references", cudaStreamSynchronize(c->stream));
     int64_t free_bytes = 0;
     LW_TRY(lw_device_free_bytes(c->setup.device, &free_bytes, err));
     if (c->setup.device_bytes > 0)

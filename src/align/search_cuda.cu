@@ -132,10 +132,12 @@ static lw_status open_context(context *c, int policy, lw_error *err)
     c->device_class_of = cut(&tables, (uint8_t *)0, 256);
     c->device_scores = cut(&tables, (int16_t *)0, sizeof c->class_scores / 2);
     LW_CUDA_TRY(err, "copying scores",
-                cudaMemcpy(c->device_class_of, c->class_of, 256, cudaMemcpyHostToDevice));
-    LW_CUDA_TRY(
-        err, "copying scores",
-        cudaMemcpy(c->device_scores, c->class_scores, sizeof c->class_scores, cudaMemcpyHostToDevice));
+                cudaMemcpyAsync(c->device_class_of, c->class_of, 256, cudaMemcpyHostToDevice, c->upload));
+    LW_CUDA_TRY(err, "copying scores",
+                cudaMemcpyAsync(c->device_scores, c->class_scores, sizeof c->class_scores,
+                                cudaMemcpyHostToDevice, c->upload));
+    /* the slots' streams wait neither for this one nor for the default one */
+    LW_CUDA_TRY(err, "copying scores", cudaStreamSynchronize(c->upload));
     return LW_OK;
 }
 
