@@ -40,7 +40,9 @@ typedef struct lw_host {
     void (*say)(void *user, int level, const char *text); /* one line, without newline */
     /* done and total in items (total 0: unknown); work in the domain's unit (cells, relaxations) */
     void (*progress)(void *user, double done, double total, double work);
-    const volatile int *stop; /* non-zero: give up at the next batch with LW_E_INTERRUPTED */
+    /* non-zero: give up at the next batch with LW_E_INTERRUPTED. Any thread of the call loads it, atomically;
+     * so should it be stored from another thread or a signal handler (__atomic_store_n) */
+    const volatile int *stop;
 } lw_host;
 
 /* A constant English name of a status ("bad input"). */

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,25 +38,28 @@ enum {
 
 /* What a handler can reach. */
 static lw_temporaries temporaries;
-static volatile int stop;
-static volatile sig_atomic_t stop_signal, waits = MOST_WAITS;
+static volatile int stop;      /* what the library looks at */
+static atomic_int stop_signal; /* the first one that asked the run to stop; 0: none */
+static atomic_int waits = MOST_WAITS;
 
 /* The first signal asks the run to stop, which removes its outputs itself; the second one, or an alarm when
  * that takes long, ends the process here. */
 static void on_signal(int signal_number)
 {
-    if (!stop && signal_number != SIGALRM) {
-        stop_signal = signal_number;
-        stop = 1;
+    int reason = errno, none = 0; /* the code that a signal interrupts may be about to look at errno */
+    if (signal_number != SIGALRM && atomic_compare_exchange_strong(&stop_signal, &none, signal_number)) {
+        __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
         setitimer(ITIMER_REAL, &(struct itimerval){.it_value = {.tv_usec = GRACE_MICROSECONDS}}, NULL);
+        errno = reason;
         return;
     }
-    if (!lw_temporaries_remove(&temporaries) && waits > 0) {
-        waits--;
+    if (!lw_temporaries_remove(&temporaries) && atomic_fetch_sub(&waits, 1) > 0) {
         setitimer(ITIMER_REAL, &(struct itimerval){.it_value = {.tv_usec = WAIT_MICROSECONDS}}, NULL);
+        errno = reason;
         return;
     }
-    _exit(128 + (stop_signal ? stop_signal : signal_number));
+    int asked = atomic_load(&stop_signal);
+    _exit(128 + (asked ? asked : signal_number));
 }
 
 static void catch_signals(void)
@@ -656,8 +660,9 @@ int cli_end(cli *run, lw_status status, lw_error *err)
         status = LW_E_IO;
     int code = status == LW_OK ? CLI_DONE : status == LW_E_ARG ? CLI_USAGE : CLI_FAILED;
     /* a signal also breaks off what waits in a system call, which then fails */
-    if (status != LW_OK && stop_signal)
-        code = 128 + stop_signal;
+    int asked = atomic_load(&stop_signal);
+    if (status != LW_OK && asked)
+        code = 128 + asked;
     if (status != LW_OK)
         say(run, LW_SAY_ERROR, *err->message ? err->message : lw_status_name(status));
     if (code == CLI_USAGE)

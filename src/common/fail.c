@@ -81,5 +81,5 @@ void lw_say(const lw_host *host, int level, const char *format, ...)
 
 int lw_stopped(const lw_host *host)
 {
-    return host && host->stop && *host->stop;
+    return host && host->stop && __atomic_load_n(host->stop, __ATOMIC_RELAXED);
 }

@@ -33,11 +33,12 @@ bool lw_temporaries_remove(lw_temporaries *temporaries)
     /* -1 already: a second signal during the removal helps with it */
     if (!atomic_compare_exchange_strong(&temporaries->renaming, &none, -1) && none > 0)
         return false;
-    for (int i = 0; i < LW_TEMPORARIES; i++)
-        if (atomic_load(&temporaries->used[i]) == 2) {
+    for (int i = 0; i < LW_TEMPORARIES; i++) {
+        int noted = 2;
+        /* 3 for good: its owner no longer frees the place, so that nobody stores another name there */
+        if (atomic_compare_exchange_strong(&temporaries->used[i], &noted, 3) || noted == 3)
             unlink(temporaries->name[i]);
-            atomic_store(&temporaries->used[i], 0);
-        }
+    }
     return true;
 }
 
@@ -76,8 +77,9 @@ int lw_temporaries_add(lw_temporaries *temporaries, const char *name)
 
 void lw_temporaries_drop(lw_temporaries *temporaries, int slot)
 {
+    int noted = 2;
     if (temporaries && slot >= 0)
-        atomic_store(&temporaries->used[slot], 0);
+        atomic_compare_exchange_strong(&temporaries->used[slot], &noted, 0);
 }
 
 /* The descriptor that a name such as /dev/stdout or /dev/fd/3 stands for; -1: an ordinary name. */

@@ -19,7 +19,7 @@
 enum { LW_TEMPORARIES = 32, LW_TEMPORARY_NAME = 4096 };
 typedef struct lw_temporaries {
     atomic_int renaming; /* threads that give files their names; -1: the files are being removed */
-    atomic_int used[LW_TEMPORARIES]; /* 0 free, 1 being filled, 2 a file to remove */
+    atomic_int used[LW_TEMPORARIES]; /* 0 free, 1 being filled, 2 a file to remove, 3 removed */
     char name[LW_TEMPORARIES][LW_TEMPORARY_NAME];
 } lw_temporaries;
 

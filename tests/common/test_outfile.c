@@ -268,8 +268,9 @@ Test(outfile, a_handler_can_remove_temporaries)
     cr_expect_eq(lw_outfile_close(files[2], LW_E_INTERRUPTED, &err), LW_E_INTERRUPTED);
     cr_expect_eq(test_count_files(), 1);
     cr_expect_eq(lw_temporaries_add(NULL, "x"), -1);
-    for (int i = 0; i < LW_TEMPORARIES; i++)
-        cr_expect_eq(lw_temporaries_add(&temporaries, "/tmp/lw-no-such-file"), i);
+    /* the places of what was removed stay taken: another handler may still be reading their names */
+    for (int i = 0; i < LW_TEMPORARIES - 2; i++)
+        cr_expect_eq(lw_temporaries_add(&temporaries, "/tmp/lw-no-such-file"), i == 0 ? 1 : i + 2);
     cr_expect_eq(lw_temporaries_add(&temporaries, "/tmp/lw-no-such-file"), -1);
     cr_expect(lw_temporaries_remove(&temporaries));
 }
