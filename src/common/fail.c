@@ -63,6 +63,8 @@ lw_status lw_fail(lw_error *err, lw_status status, const char *format, ...)
 
 lw_status lw_fail_memory(lw_error *err, size_t bytes)
 {
+    if (bytes == 0)
+        return lw_fail(err, LW_E_NOMEM, "out of memory");
     return lw_fail(err, LW_E_NOMEM, "out of memory: %zu bytes could not be allocated", bytes);
 }
 

@@ -19,7 +19,7 @@ extern "C" {
  * `return lw_fail(err, LW_E_INPUT, "%s: record %ld: ...", ...)`. */
 lw_status lw_fail(lw_error *err, lw_status status, const char *format, ...) LW_PRINTF(3, 4);
 
-/* "out of memory" with the size that was wanted. */
+/* "out of memory" with the size that was wanted; 0: a library wanted it and does not say how much. */
 lw_status lw_fail_memory(lw_error *err, size_t bytes);
 
 /* One line to the host at a LW_SAY_* level; host and host->say may be NULL. */
