@@ -45,6 +45,16 @@ const char *lw_network_input(const lw_network *network, int i);
 int lw_network_n_outputs(const lw_network *network);
 const char *lw_network_output(const lw_network *network, int i);
 
+/* Initializers that the model lists among its inputs as well: defaults, which a caller may override. They are
+ * constants, computed with when the model is opened, until lw_network_override() makes an input of one; its
+ * place among the inputs (behind all others) is stored in *input, which may be NULL, and where nothing is
+ * given for it, it has its default. To be called before the model is fused and before its first run; on an
+ * input, it changes nothing. lw_network_run_files() and lw_network_run_sequences() override what they are
+ * given. LW_E_ARG: no such name, or too late; after other failures only lw_network_close() is left. */
+int lw_network_n_overridable(const lw_network *network);
+const char *lw_network_overridable(const lw_network *network, int i);
+lw_status lw_network_override(lw_network *network, const char *name, int *input, lw_error *err);
+
 /* ---- on arrays in memory ----
  *
  *     lw_network *n;

@@ -153,6 +153,9 @@ int cmd_infer(int argc, char **argv)
     }
     lw_network *network = NULL;
     lw_status status = lw_network_open(&network, run.inputs[0], run.backend, run.threads, &run.host, &err);
+    for (int i = 0; i < in.n && status == LW_OK; i++) /* before anything is fused from it */
+        if (inputs[i].name)
+            status = lw_network_override(network, inputs[i].name, NULL, &err);
     int fused = 0;
     if (status == LW_OK && fuse)
         status = lw_network_fuse(network, &fused, &err);

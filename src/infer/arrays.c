@@ -43,9 +43,9 @@ lw_status lw_network_set_input(lw_network *n, int i, const lw_array *array, lw_e
     if (status == LW_OK && t->count)
         memcpy(t->data, array->data, (size_t)t->count * (size_t)lw_dtype_size(t->dtype));
     if (status == LW_OK && !n->in)
-        n->in = calloc((size_t)n->model->n_inputs, sizeof(lw_tensor *));
+        n->in = calloc((size_t)n->model->most_inputs, sizeof(lw_tensor *));
     if (status == LW_OK && !n->in)
-        status = lw_fail_memory(err, (size_t)n->model->n_inputs * sizeof *n->in);
+        status = lw_fail_memory(err, (size_t)n->model->most_inputs * sizeof *n->in);
     if (status != LW_OK) {
         lw_tensor_release(t);
         return status;
@@ -72,10 +72,19 @@ void lw_network_release_arrays(lw_network *n, bool inputs_too)
 
 lw_status lw_network_compute(lw_network *n, lw_error *err)
 {
-    for (int i = 0; i < n->model->n_inputs; i++)
-        if (!n->in || !n->in[i])
+    if (!n->in)
+        n->in = calloc((size_t)n->model->most_inputs + 1, sizeof(lw_tensor *));
+    if (!n->in)
+        return lw_fail_memory(err, (size_t)n->model->most_inputs * sizeof *n->in);
+    n->settled = true;
+    for (int i = 0; i < n->model->n_inputs; i++) {
+        lw_tensor *initial = n->model->values[n->model->inputs[i]].initial;
+        if (!n->in[i] && !initial)
             return lw_fail(err, LW_E_ARG, "input '%s' of %s is not given", lw_network_input(n, i),
                            n->model->path);
+        if (!n->in[i])
+            n->in[i] = lw_tensor_retain(initial);
+    }
     lw_network_release_arrays(n, false);
     if (!n->out)
         n->out = calloc((size_t)n->model->n_outputs + 1, sizeof(lw_tensor *));

@@ -22,6 +22,24 @@ static void value_text(const lw_value *v, char *text, size_t size)
         snprintf(text + n, size - (size_t)n, "%s", v->rank ? "]" : "[]");
 }
 
+/* Older models list every weight as an input: those are counted. */
+static void describe_defaults(const lw_model *m, void (*line)(void *user, const char *text), void *user)
+{
+    enum { FEW = 16 };
+    char text[1024], shape[300];
+    if (m->n_overridable > FEW) {
+        snprintf(text, sizeof text, "input  with default: %d of the weights", m->n_overridable);
+        line(user, text);
+        return;
+    }
+    for (int i = 0; i < m->n_overridable; i++) {
+        const lw_value *v = &m->values[m->overridable[i]];
+        value_text(v, shape, sizeof shape);
+        snprintf(text, sizeof text, "input  %s  %s, with default", v->name, shape);
+        line(user, text);
+    }
+}
+
 /* Runs the graph on zeros (floats: ones, which scales may be), unknown dimensions 1, as far as it goes: that
  * says what each node makes. */
 static void trace(lw_network *n, lw_tensor **values, lw_error *stopped_by)
@@ -126,6 +144,7 @@ lw_status lw_network_describe(const char *path, const char *backend, bool fuse,
         snprintf(text, sizeof text, "%-6s %s  %s", i < m->n_inputs ? "input" : "output", v->name, shape);
         line(user, text);
     }
+    describe_defaults(m, line, user);
     for (int i = 0; i < m->n_nodes; i++) {
         const lw_node *node = &m->nodes[i];
         if (node->fused)

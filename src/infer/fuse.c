@@ -341,6 +341,7 @@ static void sweep(lw_model *m, int *readers)
 
 lw_status lw_network_fuse(lw_network *network, int *fused, lw_error *err)
 {
+    network->settled = true;
     LW_TRY(lw_model_fuse(network->model, fused, err));
     return lw_network_check(network, err);
 }

@@ -20,6 +20,7 @@ void lw_model_free(lw_model *model)
     for (int i = 0; i < model->n_values; i++) {
         free(model->values[i].name);
         lw_tensor_release(model->values[i].constant);
+        lw_tensor_release(model->values[i].initial);
         for (int k = 0; k < LW_MAX_RANK; k++)
             free(model->values[i].dim_name[k]);
     }
@@ -39,6 +40,7 @@ void lw_model_free(lw_model *model)
     free(model->nodes);
     free(model->inputs);
     free(model->outputs);
+    free(model->overridable);
     free(model->producer);
     free(model->path);
     free(model);

@@ -33,6 +33,7 @@ enum { LW_DIM_UNKNOWN = -1 };
 typedef struct lw_value {
     char *name;
     lw_tensor *constant; /* initializers and folded results; else NULL */
+    lw_tensor *initial;  /* of an input: what it holds where the caller gives nothing; else NULL */
     bool is_input, is_output;
     bool declared; /* dtype, rank and dim come from the file */
     bool dtype_supported;
@@ -73,6 +74,10 @@ typedef struct lw_model {
     int n_nodes;
     int *inputs, *outputs; /* value indices, in the file's order; inputs without initializers */
     int n_inputs, n_outputs;
+    int most_inputs;  /* that `inputs` has room for */
+    int *overridable; /* initializers that the file lists as inputs too: constants, unless they are made
+                         inputs by lw_network_override() */
+    int n_overridable;
 } lw_model;
 
 /* Reads an .onnx file, with external data from files in its own folder only. Nodes get their operators; those

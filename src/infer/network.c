@@ -198,6 +198,28 @@ static lw_status fold_constants(lw_network *n, lw_error *err)
     return status;
 }
 
+/* Takes back what was folded from values that are no constants any longer. */
+static lw_status unfold(lw_network *n, lw_error *err)
+{
+    lw_model *m = n->model;
+    for (int i = 0; i < m->n_nodes; i++) {
+        lw_node *node = &m->nodes[i];
+        bool constant = true;
+        for (int k = 0; k < node->n_in; k++)
+            constant = constant && (node->in[k] < 0 || m->values[node->in[k]].constant);
+        if (!node->folded || constant)
+            continue;
+        for (int k = 0; k < node->n_out; k++)
+            if (node->out[k] >= 0) {
+                lw_tensor_release(m->values[node->out[k]].constant);
+                m->values[node->out[k]].constant = NULL;
+            }
+        node->folded = false;
+        LW_TRY(check_node(n, node, err));
+    }
+    return LW_OK;
+}
+
 /* From the file `path`, or from `size` bytes at `data` where path is NULL. */
 static lw_status open_network(lw_network **out, const char *path, const void *data, size_t size,
                               const char *backend, int threads, const lw_host *host, lw_error *err)
@@ -278,6 +300,81 @@ int lw_network_n_outputs(const lw_network *network)
 const char *lw_network_output(const lw_network *network, int i)
 {
     return network->model->values[network->model->outputs[i]].name;
+}
+
+int lw_network_n_overridable(const lw_network *network)
+{
+    return network->model->n_overridable;
+}
+
+const char *lw_network_overridable(const lw_network *network, int i)
+{
+    return network->model->values[network->model->overridable[i]].name;
+}
+
+static int index_of(const char *name, int n, const char *(*name_of)(const lw_network *, int),
+                    const lw_network *network)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(name_of(network, i), name) == 0)
+            return i;
+    return -1;
+}
+
+static lw_status no_such_name(const lw_network *network, const char *name, bool output, lw_error *err)
+{
+    const lw_model *m = network->model;
+    for (int v = 0; v < m->n_values && !output; v++)
+        if (m->values[v].constant && strcmp(m->values[v].name, name) == 0)
+            return lw_fail(err, LW_E_ARG, "%s: '%s' has its value in the model and cannot be given", m->path,
+                           name);
+    char known[600] = "";
+    for (int i = 0; i < (output ? m->n_outputs : m->n_inputs); i++)
+        snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "",
+                 m->values[output ? m->outputs[i] : m->inputs[i]].name);
+    return lw_fail(err, LW_E_ARG, "%s has no %s '%s'; it has: %s", m->path, output ? "output" : "input", name,
+                   known);
+}
+
+lw_status lw_network_override(lw_network *network, const char *name, int *input, lw_error *err)
+{
+    lw_model *m = network->model;
+    int i = index_of(name, m->n_inputs, lw_network_input, network),
+        at = index_of(name, m->n_overridable, lw_network_overridable, network);
+    if (i < 0 && at < 0)
+        return no_such_name(network, name, false, err);
+    if (i < 0 && network->settled)
+        return lw_fail(
+            err, LW_E_ARG,
+            "%s: '%s' has been used as a constant: it is to be overridden before the model is fused or "
+            "run",
+            m->path, name);
+    if (i < 0) {
+        lw_value *v = &m->values[m->overridable[at]];
+        if (network->in) {
+            lw_tensor **in = realloc(network->in, (size_t)m->most_inputs * sizeof(lw_tensor *));
+            if (!in)
+                return lw_fail_memory(err, (size_t)m->most_inputs * sizeof(lw_tensor *));
+            network->in = in;
+            in[m->n_inputs] = NULL;
+        }
+        v->initial = v->constant;
+        v->constant = NULL;
+        i = m->n_inputs++;
+        m->inputs[i] = m->overridable[at];
+        LW_TRY(unfold(network, err));
+    }
+    if (input)
+        *input = i;
+    return LW_OK;
+}
+
+lw_status lw_network_override_files(lw_network *network, const lw_named_file *files, int n, lw_error *err)
+{
+    for (int i = 0; i < n; i++)
+        if (files[i].name)
+            LW_TRY(lw_network_override(network, files[i].name, NULL, err));
+    return LW_OK;
 }
 
 lw_status lw_network_check_input(const lw_network *n, int i, const lw_tensor *t, lw_error *err)
@@ -399,15 +496,6 @@ static void make_folder(const char *path)
     mkdir(path, EVERYONE);
 }
 
-static int index_of(const char *name, int n, const char *(*name_of)(const lw_network *, int),
-                    const lw_network *network)
-{
-    for (int i = 0; i < n; i++)
-        if (strcmp(name_of(network, i), name) == 0)
-            return i;
-    return -1;
-}
-
 lw_status lw_network_place(const lw_network *network, const lw_named_file *file, bool output,
                            const bool *taken, int *place, lw_error *err)
 {
@@ -416,19 +504,8 @@ lw_status lw_network_place(const lw_network *network, const lw_named_file *file,
     const char *what = output ? "output" : "input";
     if (file->name) {
         *place = index_of(file->name, n, name_of, network);
-        if (*place < 0) {
-            const lw_model *m = network->model;
-            for (int v = 0; v < m->n_values && !output; v++)
-                if (m->values[v].constant && strcmp(m->values[v].name, file->name) == 0)
-                    return lw_fail(err, LW_E_ARG, "%s: '%s' has its value in the model and cannot be given",
-                                   m->path, file->name);
-            char known[600] = "";
-            for (int i = 0; i < n; i++)
-                snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "",
-                         name_of(network, i));
-            return lw_fail(err, LW_E_ARG, "%s has no %s '%s'; it has: %s", network->model->path, what,
-                           file->name, known);
-        }
+        if (*place < 0)
+            return no_such_name(network, file->name, output, err);
         if (taken[*place])
             return lw_fail(err, LW_E_ARG, "%s '%s' is given twice", what, file->name);
         return LW_OK;
@@ -442,6 +519,8 @@ lw_status lw_network_run_files(lw_network *network, const lw_named_file *inputs,
                                const lw_named_file *outputs, int n_outputs, const char *dump,
                                struct lw_temporaries *temporaries, lw_error *err)
 {
+    LW_TRY(lw_network_override_files(network, inputs, n_inputs, err));
+    network->settled = true;
     const lw_model *m = network->model;
     lw_status status = LW_OK;
     lw_tensor **in = calloc((size_t)m->n_inputs + 1, sizeof *in),
@@ -459,12 +538,15 @@ lw_status lw_network_run_files(lw_network *network, const lw_named_file *inputs,
         taken[place] = true;
         LW_TRY_END(lw_tensor_read_npy(&in[place], inputs[k].path, err));
     }
-    for (int i = 0; i < m->n_inputs; i++)
+    for (int i = 0; i < m->n_inputs; i++) {
+        if (!in[i] && m->values[m->inputs[i]].initial)
+            in[i] = lw_tensor_retain(m->values[m->inputs[i]].initial);
         if (!in[i]) {
             status = lw_fail(err, LW_E_ARG, "input '%s' of %s is not given", lw_network_input(network, i),
                              m->path);
             goto end;
         }
+    }
     for (int k = 0; k < n_outputs; k++) {
         LW_TRY_END(lw_network_place(network, &outputs[k], true, taken + m->n_inputs, &places[k], err));
         taken[m->n_inputs + places[k]] = true;

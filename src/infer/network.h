@@ -12,6 +12,7 @@ struct lw_network {
     lw_pool *pool;
     const lw_host *host;
     lw_tensor **in, **out; /* of lw_network_set_input() and lw_network_compute(); NULL until then */
+    bool settled;          /* fused, or run: what is constant stays so */
 };
 
 /* The row that NAME (NULL: auto) stands for. */
@@ -44,6 +45,9 @@ lw_status lw_network_walk(const lw_network *n, lw_tensor *const *inputs, lw_tens
 /* The model's input or output that a file belongs to: by its name, or the first place not taken yet. */
 lw_status lw_network_place(const lw_network *network, const lw_named_file *file, bool output,
                            const bool *taken, int *place, lw_error *err);
+
+/* Overrides what the files name. */
+lw_status lw_network_override_files(lw_network *network, const lw_named_file *files, int n, lw_error *err);
 
 /* What the operators refuse with the constants alone, of every node that will run. */
 lw_status lw_network_check(const lw_network *network, lw_error *err);

@@ -626,20 +626,23 @@ static lw_status read_graph(builder *b, const Onnx__ModelProto *p)
     if (g->n_sparse_initializer > 0)
         return lw_fail(b->err, LW_E_INPUT, "%s: sparse initializers are not supported", m->path);
     m->inputs = calloc(g->n_input + 1, sizeof *m->inputs);
+    m->overridable = calloc(g->n_input + 1, sizeof *m->overridable);
     m->outputs = calloc(g->n_output + 1, sizeof *m->outputs);
     m->nodes = calloc(g->n_node + 1, sizeof *m->nodes);
-    if (!m->inputs || !m->outputs || !m->nodes)
+    if (!m->inputs || !m->overridable || !m->outputs || !m->nodes)
         return lw_fail_memory(b->err, g->n_node * sizeof *m->nodes);
     for (size_t i = 0; i < g->n_input; i++) {
         int v;
         LW_TRY(declare(b, g->input[i], &v));
-        if (m->values[v].constant)
-            continue; /* an initializer that older files also list as an input: its default */
         if (m->values[v].is_input)
             return lw_fail(b->err, LW_E_INPUT, "%s: input %s stands twice", m->path, m->values[v].name);
         m->values[v].is_input = true;
-        m->inputs[m->n_inputs++] = v;
+        if (m->values[v].constant)
+            m->overridable[m->n_overridable++] = v;
+        else
+            m->inputs[m->n_inputs++] = v;
     }
+    m->most_inputs = m->n_inputs + m->n_overridable;
     for (size_t i = 0; i < g->n_value_info; i++) {
         int v;
         LW_TRY(declare(b, g->value_info[i], &v));

@@ -499,6 +499,11 @@ static lw_status share_inputs(sequences *s, lw_error *err)
         taken[place] = true;
         LW_TRY_END(lw_tensor_read_npy(&s->in[place], s->job->inputs[k].path, err));
     }
+    for (int i = 0; i < m->n_inputs; i++)
+        if (!taken[i] && m->values[m->inputs[i]].initial) {
+            taken[i] = true;
+            s->in[i] = lw_tensor_retain(m->values[m->inputs[i]].initial);
+        }
     s->mask = input_named(s->network, "attention_mask");
     s->kind = input_named(s->network, "token_type_ids");
     s->mask = s->mask >= 0 && taken[s->mask] ? -1 : s->mask;
@@ -539,6 +544,8 @@ lw_status lw_network_run_sequences(lw_network *network, const lw_sequence_job *j
     const lw_host *host = network->host;
     if (job->step && !job->window && !s.length)
         lw_say(host, LW_SAY_DETAIL, "--step without --window: windows as long as the model takes");
+    LW_TRY(lw_network_override_files(network, job->inputs, job->n_inputs, err));
+    network->settled = true;
     s.in = calloc((size_t)network->model->n_inputs + 1, sizeof *s.in);
     if (!s.in)
         return lw_fail_memory(err, (size_t)network->model->n_inputs * sizeof *s.in);

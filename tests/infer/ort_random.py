@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Random one-node models of every integer operator, run by lanewise and by ONNX Runtime on the same inputs: integers
-must be equal. Usage: ort_random.py PROGRAM [BACKEND] [SEED] [ROUNDS]. Needs the packages onnx and onnxruntime.
+must be equal. Some inputs are constants of the model, or defaults that are overridden or kept. Usage: ort_random.py PROGRAM [BACKEND] [SEED] [ROUNDS]. Needs the packages onnx and onnxruntime.
 ort_random.py --save FOLDER [SEED] [ROUNDS] saves the cases as ONNX node tests instead (for test_onnx_nodes)."""
 import os
 import subprocess
@@ -274,13 +274,19 @@ BOUNDED = {"attention", "lstm", "rnn", "embed", "skip", "gelu", "nbits", "resize
 FLOAT_BOUND = {"DynamicQuantizeLSTM": 0.005}
 
 
-def model_of(op, domain, attrs, inputs):
+INPUT, CONSTANT, OVERRIDDEN, KEPT = range(4)
+ALL_GIVEN = {"QLinearWhere"}  # ONNX Runtime 1.32 crashes where some of its operands are constants
+
+
+def model_of(op, domain, attrs, inputs, modes):
     names = [f"i{k}" if a is not None else "" for k, a in enumerate(inputs)]
     outputs = {"DynamicQuantizeLinear": ["y0", "y1", "y2"], "EmbedLayerNormalization": ["y0", "y1"], "LSTM": ["y0", "y1", "y2"],
                "DynamicQuantizeLSTM": ["y0", "y1", "y2"], "GRU": ["y0", "y1"], "RNN": ["y0", "y1"]}.get(op, ["y0"])
     node = h.make_node(op, names, outputs, domain=domain, **attrs)
-    graph = h.make_graph([node], "g", [h.make_tensor_value_info(n, onnx_type(a), a.shape) for n, a in zip(names, inputs) if a is not None],
-                         [h.make_empty_tensor_value_info(o) for o in outputs])
+    given = [(n, a, m) for n, a, m in zip(names, inputs, modes) if a is not None]
+    graph = h.make_graph([node], "g", [h.make_tensor_value_info(n, onnx_type(a), a.shape) for n, a, m in given if m != CONSTANT],
+                         [h.make_empty_tensor_value_info(o) for o in outputs],
+                         [onnx.numpy_helper.from_array(np.roll(a, 1) if m == OVERRIDDEN else a, n) for n, a, m in given if m != INPUT])
     model = h.make_model(graph, opset_imports=[h.make_opsetid("", 17), h.make_opsetid("com.microsoft", 1)])
     model.ir_version = 8
     return model, names, outputs
@@ -320,12 +326,13 @@ def main():
             for maker in makers:
                 op, domain, attrs, inputs = maker()
                 inputs = [None if a is None else np.asarray(a) for a in inputs]
-                model, names, outputs = model_of(op, domain, attrs, inputs)
+                modes = [INPUT] + [INPUT if saved or op in ALL_GIVEN else int(m) for m in cases.r.choice(4, len(inputs) - 1, p=[.4, .2, .3, .1])]
+                model, names, outputs = model_of(op, domain, attrs, inputs, modes)
                 path = os.path.join(folder, "model.onnx")
                 onnx.save(model, path)
                 try:
                     want = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"]).run(
-                        None, {n: a for n, a in zip(names, inputs) if a is not None})
+                        None, {n: a for n, a, m in zip(names, inputs, modes) if a is not None and m in (INPUT, OVERRIDDEN)})
                 except Exception as unsupported:
                     skipped += 1
                     print(f"[SKIP] {op}: ONNX Runtime: {str(unsupported)[:120]}")
@@ -335,8 +342,8 @@ def main():
                     passed += 1
                     continue
                 command = [program, "infer", path, "--backend", backend, "-t", "1"]
-                for n, a in zip(names, inputs):
-                    if a is None:
+                for n, a, m in zip(names, inputs, modes):
+                    if a is None or m not in (INPUT, OVERRIDDEN):
                         continue
                     np.save(os.path.join(folder, n + ".npy"), a)
                     command += ["--input", f"{n}={folder}/{n}.npy"]
@@ -360,7 +367,7 @@ def main():
                             problem = f"{o}: {len(at)} of {w.size} differ, first {got.ravel()[at[0]]} instead of {w.ravel()[at[0]]}"
                 if problem:
                     failed += 1
-                    print(f"FAILED seed {seed} round {round_} {op} {attrs} {[(a.dtype.name, a.shape) for a in inputs if a is not None]}: {problem}")
+                    print(f"FAILED seed {seed} round {round_} {op} {attrs} {[(a.dtype.name, a.shape, m) for a, m in zip(inputs, modes) if a is not None]}: {problem}")
                 else:
                     passed += 1
     print(f"ONNX Runtime {ort.__version__}, backend {backend}, seed {seed}")

@@ -45,6 +45,64 @@ static lw_status run_letters(lw_network *n, int64_t rows, int seed, int64_t bad,
     return lw_network_compute(n, err);
 }
 
+/* y = (x w) * s^2 with defaults of w and s. */
+static float first_result(lw_network *n)
+{
+    lw_error err = {0};
+    lw_array y = {0};
+    cr_assert_eq(lw_network_compute(n, &err), LW_OK, "%s", err.message);
+    cr_assert_eq(lw_network_output_array(n, 0, &y, NULL), LW_OK);
+    return *(const float *)y.data;
+}
+
+Test(arrays, defaults_are_overridden)
+{
+    lw_backend_info rows[16];
+    int n_rows = lw_infer_backend_list(0, rows, 16);
+    size_t size;
+    uint8_t *data = tiny("with_defaults", "", &size);
+    const uint8_t x[] = {10, 1};
+    const int8_t w[] = {5, -1, 7, 1};
+    const float s = 0.5f;
+    lw_array ax = {.dtype = LW_U8, .rank = 2, .dim = {1, 2}, .data = x},
+             aw = {.dtype = LW_I8, .rank = 2, .dim = {2, 2}, .data = w}, as = {.dtype = LW_F32, .data = &s};
+    for (int b = 0; b < n_rows; b++) {
+        lw_network *n = NULL;
+        lw_error err = {0};
+        int at_w = -1, at_s = -1, again = -1;
+        if (!rows[b].usable)
+            continue;
+        cr_assert_eq(lw_network_open_memory(&n, data, size, rows[b].name, 1, NULL, &err), LW_OK, "%s",
+                     err.message);
+        cr_expect(lw_network_n_inputs(n) == 1 && lw_network_n_overridable(n) == 2 &&
+                  strcmp(lw_network_overridable(n, 1), "s") == 0);
+        cr_assert_eq(lw_network_set_input(n, 0, &ax, NULL), LW_OK);
+        cr_assert_eq(lw_network_override(n, "s", &at_s, &err), LW_OK, "%s", err.message);
+        cr_assert_eq(lw_network_override(n, "w", &at_w, &err), LW_OK, "%s", err.message);
+        cr_assert_eq(lw_network_override(n, "w", &again, &err), LW_OK, "%s", err.message);
+        cr_expect(at_s == 1 && at_w == 2 && again == 2 && lw_network_n_inputs(n) == 3);
+        cr_expect_eq(lw_network_override(n, "k", NULL, &err), LW_E_ARG);
+        for (int run = 0; run < 3; run++)
+            cr_expect_eq(first_result(n), 52, "its defaults");
+        cr_assert_eq(lw_network_set_input(n, at_s, &as, NULL), LW_OK);
+        cr_expect_eq(first_result(n), 3.25f);
+        cr_assert_eq(lw_network_set_input(n, at_w, &aw, NULL), LW_OK);
+        for (int run = 0; run < 3; run++)
+            cr_expect_eq(first_result(n), 14.25f);
+        cr_expect_eq(lw_network_override(n, "w", &again, &err), LW_OK);
+        lw_network_close(n);
+
+        cr_assert_eq(lw_network_open_memory(&n, data, size, rows[b].name, 1, NULL, &err), LW_OK);
+        cr_assert_eq(lw_network_set_input(n, 0, &ax, NULL), LW_OK);
+        cr_expect_eq(first_result(n), 52);
+        lw_error late = {0};
+        cr_expect_eq(lw_network_override(n, "w", NULL, &late), LW_E_ARG, "too late");
+        cr_expect(strstr(late.message, "before the model is fused or run"), "%s", late.message);
+        lw_network_close(n);
+    }
+    free(data);
+}
+
 /* A run that comes again may be repeated as a whole: with other inputs, after other shapes, after failures.
  */
 Test(arrays, again_and_again)

@@ -149,6 +149,15 @@ def letters_and_reals():
                  [tensor("t", FLOAT, [6, 8], floats(*table)), tensor("w", INT8, [8, 5], w), tensor("k", FLOAT, [], floats(0.01))])
 
 
+def with_defaults():
+    """(x w) * s^2, where w and s are inputs with defaults, k a constant that cannot be given."""
+    nodes = [node("Mul", ["s", "s"], ["t"]), node("Mul", ["t", "k"], ["u"]), node("MatMulInteger", ["x", "w"], ["a"]),
+             node("Cast", ["a"], ["b"], to=FLOAT), node("Mul", ["b", "u"], ["y"])]
+    return model(nodes, [value("w", INT8, [2, "columns"]), value("x", UINT8, ["n", 2]), value("s", FLOAT, [])],
+                 [value("y", FLOAT, ["n", "columns"])],
+                 [tensor("w", INT8, [2, 2], bytes([1, 2, 3, 255])), tensor("s", FLOAT, [], floats(2)), tensor("k", FLOAT, [], floats(1))])
+
+
 def external(location):
     extra = chunk(13, chunk(1, "location") + chunk(2, location)) + number(14, 1)
     return model([node("Add", ["x", "w"], ["y"])], [value("x", FLOAT, [2])], [value("y", FLOAT, [2])],
