@@ -13,6 +13,7 @@
 #include <htslib/thread_pool.h>
 
 #include "common/fail.h"
+#include "common/quota.h"
 #include "common/team.h"
 
 struct lw_pool {
@@ -69,10 +70,21 @@ static void *run(void *arg)
     return NULL;
 }
 
+/* A kernel for more processors than a set has room for refuses to tell; none is built for as many as this. */
+enum { MOST_PROCESSORS = CPU_SETSIZE << 6 };
+
 int lw_pool_default_threads(void)
 {
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    int count = 0, paid = lw_quota_processors("");
+    for (int room = CPU_SETSIZE; count == 0 && room <= MOST_PROCESSORS; room *= 4) {
+        cpu_set_t *set = CPU_ALLOC((size_t)room);
+        if (!set)
+            break;
+        if (sched_getaffinity(0, CPU_ALLOC_SIZE((size_t)room), set) == 0)
+            count = CPU_COUNT_S(CPU_ALLOC_SIZE((size_t)room), set);
+        CPU_FREE(set);
+    }
+    return count == 0 ? 1 : count < paid ? count : paid;
 }
 
 static lw_status start_hts(lw_pool *pool, lw_error *err)

@@ -20,7 +20,7 @@ lw_status lw_pool_open(lw_pool **out, int threads, lw_error *err);
  * processors, or where other processes take these). A second caller at the same time is left alone with his
  * loop. Once lw_pool_hts() was asked for it is a pool like any other. */
 lw_status lw_pool_open_team(lw_pool **out, int threads, lw_error *err);
-/* What 0 means: the online CPUs that this process may use. */
+/* What 0 means: the online CPUs that this process may use, at most what its control groups pay for. */
 int lw_pool_default_threads(void);
 void lw_pool_close(lw_pool *pool);        /* NULL is allowed */
 int lw_pool_threads(const lw_pool *pool); /* NULL: 1 */

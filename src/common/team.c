@@ -50,7 +50,9 @@ struct lw_team {
     /* the caller's own */
     int started;                /* members that are there, he among them; 0: not tried yet */
     int64_t quiet_until, asked; /* ns */
-    int64_t lost, used;         /* of his thread when asked: involuntary switches, ns */
+    bool known;                 /* the next three are */
+    pthread_t who;
+    int64_t lost, used; /* of his thread when asked: involuntary switches, ns */
 
     _Alignas(64) atomic_llong next; /* of a loop without shares */
     _Alignas(64) atomic_int left;   /* members offered and not yet done */
@@ -171,9 +173,13 @@ static bool shall_look(lw_team *t)
         return true;
     int64_t used = (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * INT64_C(1000000000) +
                    (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * INT64_C(1000);
+    /* what a thread has lost before its first loop here says nothing of now */
+    bool same = t->known && pthread_equal(t->who, pthread_self());
     int64_t had = used - t->used, lost = usage.ru_nivcsw - t->lost;
-    bool crowded = lost >= 2 && had >= 0 && had <= LW_TEAM_LOST;
-    if (crowded || had > LW_TEAM_LOST || had < 0 || lost < 0) { /* less than nothing: another thread's */
+    bool crowded = same && lost >= 2 && had >= 0 && had <= LW_TEAM_LOST;
+    if (!same || crowded || had > LW_TEAM_LOST || had < 0) { /* less than nothing: its name, another's time */
+        t->known = true;
+        t->who = pthread_self();
         t->used = used;
         t->lost = usage.ru_nivcsw;
     }
