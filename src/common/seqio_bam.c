@@ -248,7 +248,8 @@ static void explain(const lw_input *in, const bam1_t *record, char *text, size_t
     for (const char *p = line; p < end; p++)
         columns += *p == '\t' || *p == '\0';
     if (columns < COLUMNS) {
-        snprintf(text, size, "it has %d of the %d columns: is the file cut short?", columns, COLUMNS);
+        snprintf(text, size, "it has %d of the %d columns: is the file cut short or damaged?", columns,
+                 COLUMNS);
         return;
     }
     if (strcspn(line, "\t") > LW_BAM_NAME_MAX) {
@@ -279,12 +280,31 @@ static void explain(const lw_input *in, const bam1_t *record, char *text, size_t
         snprintf(text, size, "its CIGAR, a number out of range or an optional field is not valid SAM");
 }
 
+/* Whether packed text cannot be unpacked near the line that was read last. What htslib gives of damaged data
+ * may look like lines for a while, until a checksum comes. */
+static bool is_damaged(const lw_input *in)
+{
+    enum { LOOK = 64, PART = 1 << 16 };
+    BGZF *packed = in->hts->format.compression != no_compression ? in->hts->fp.bgzf : NULL;
+    char *part = packed ? malloc(PART) : NULL;
+    ssize_t n = part ? PART : 0;
+    for (int i = 0; n > 0 && packed->errcode == 0 && i < LOOK; i++)
+        n = bgzf_read(packed, part, PART);
+    free(part);
+    return n < 0 || (packed && packed->errcode != 0);
+}
+
 static lw_status fail_line(const lw_input *in, const bam1_t *record, int64_t number, lw_error *err)
 {
     char why[160];
     if (in->hts->format.compression == no_compression && herrno(in->hts->fp.hfile))
         return lw_fail(err, LW_E_IO, "%s: reading failed near line %lld: %s", in->shown,
                        (long long)in->hts->lineno, strerror(herrno(in->hts->fp.hfile)));
+    if (is_damaged(in))
+        return lw_fail(
+            err, LW_E_INPUT,
+            "%s: the compressed data are cut short or damaged near line %lld: fetch the file again",
+            in->shown, (long long)in->hts->lineno);
     explain(in, record, why, sizeof why);
     return lw_fail(err, LW_E_INPUT, "%s: record %lld: line %lld is not a valid SAM record: %s", in->shown,
                    (long long)number, (long long)in->hts->lineno, why);

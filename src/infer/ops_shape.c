@@ -422,7 +422,8 @@ lw_status lw_slice_of(const lw_op_call *c, int64_t dim[LW_MAX_RANK], int64_t str
             dim[axis] = s > e ? (s - e - by - 1) / -by : 0;
         }
         *offset += (s < 0 ? 0 : s) * stride[axis];
-        stride[axis] *= by;
+        if (__builtin_mul_overflow(stride[axis], by, &stride[axis]))
+            return lw_fail(err, LW_E_RANGE, "a step of %lld is too long", (long long)by);
     }
     return LW_OK;
 }

@@ -544,7 +544,7 @@ Test(seqio, bad_sam_lines)
                                         "a\t0\tref\t3rd\t60\t4M\t*\t0\t0\tACGT\t*\n"};
     static const char *const reasons[] = {
         "3 qualities for 4 letters", "its CIGAR covers 4 letters, SEQ has 3",
-        "it has 3 of the 11 columns: is the file cut short?",
+        "it has 3 of the 11 columns: is the file cut short or damaged?",
         "its CIGAR, a number out of range or an optional field is not valid SAM", "its POS is '3rd'"};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         char text[512];
