@@ -183,7 +183,13 @@ lw_status lw_samfile_write(lw_samfile *self, const bam1_t *record, lw_error *err
 {
     if (self->o.format == LW_FORMAT_CRAM)
         LW_TRY(check_cram(record, err));
-    return sam_write1(self->hts, self->o.header, record) < 0 ? failed(self, err) : LW_OK;
+    if (sam_write1(self->hts, self->o.header, record) >= 0)
+        return LW_OK;
+    const int64_t isize = record->core.isize;
+    if (self->o.format == LW_FORMAT_BAM && (isize > INT32_MAX || isize < INT32_MIN))
+        return lw_fail(err, LW_E_INPUT, "read %.254s: its TLEN of %lld is more than BAM can hold; write SAM",
+                       bam_get_qname(record), (long long)isize);
+    return failed(self, err);
 }
 
 lw_status lw_samfile_check(const lw_samfile *self, lw_error *err)

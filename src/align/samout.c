@@ -80,6 +80,10 @@ static lw_status read_group_line(const char *text, kstring_t *line, char **id, l
         if (!isalpha((unsigned char)p[1]) || !isalnum((unsigned char)p[2]) || p[3] != ':' || p[4] == '\t' ||
             p[4] == '\0')
             return lw_fail(err, LW_E_ARG, "--rg: '%s': a field is not TAG:value", text);
+    for (const char *p = strchr(line->s, '\t'); p; p = strchr(p + 1, '\t'))
+        for (const char *q = strchr(p + 1, '\t'); q; q = strchr(q + 1, '\t'))
+            if (p[1] == q[1] && p[2] == q[2])
+                return lw_fail(err, LW_E_ARG, "--rg: '%s': %.2s stands twice", text, p + 1);
     *id = strndup(value, length);
     return *id ? LW_OK : lw_fail_memory(err, length);
 }

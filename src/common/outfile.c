@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -136,6 +137,37 @@ static lw_status open_temporary(lw_outfile *file, const struct stat *old, lw_err
     return lw_fail(err, LW_E_IO, "%s: cannot be created: %s", file->name, strerror(reason));
 }
 
+/* Where a file by this name, which is not there, would come to be: a link may lead to it. NULL: errno. */
+static char *end_of_links(const char *path)
+{
+    enum { MOST_LINKS = 40 }; /* as Linux */
+    char *target = strdup(path), *to = malloc(PATH_MAX);
+    for (int i = 0; target && to; i++) {
+        ssize_t n = readlink(target, to, PATH_MAX);
+        if (n < 0)
+            break;
+        char *slash = strrchr(target, '/'), *next = NULL;
+        int folder = slash && *to != '/' ? (int)(slash - target + 1) : 0;
+        int reason = n == PATH_MAX ? ENAMETOOLONG : i == MOST_LINKS ? ELOOP : 0;
+        if (reason == 0 && asprintf(&next, "%.*s%.*s", folder, target, (int)n, to) < 0) {
+            next = NULL;
+            reason = ENOMEM;
+        }
+        free(target);
+        target = next;
+        errno = reason;
+    }
+    int reason = errno;
+    if (!to) {
+        free(target);
+        target = NULL;
+        reason = ENOMEM;
+    }
+    free(to);
+    errno = reason;
+    return target;
+}
+
 static lw_status open_target(lw_outfile *file, const char *path, lw_error *err)
 {
     int standing = named_descriptor(path);
@@ -160,8 +192,8 @@ static lw_status open_target(lw_outfile *file, const char *path, lw_error *err)
     }
     if (exists && access(path, W_OK) != 0)
         return lw_fail(err, LW_E_IO, "%s: exists and may not be overwritten: %s", path, strerror(errno));
-    /* what a symbolic link points to is replaced, not the link */
-    file->target = exists ? realpath(path, NULL) : strdup(path);
+    /* what a symbolic link points to is replaced or made, not the link */
+    file->target = exists ? realpath(path, NULL) : end_of_links(path);
     if (!file->target)
         return lw_fail(err, LW_E_IO, "%s: cannot be created: %s", path, strerror(errno));
     return open_temporary(file, exists ? &old : NULL, err);

@@ -102,6 +102,11 @@ static lw_status check_names(const lw_refs *refs, const char *shown, lw_error *e
             original = sorted[i - 1].index;
         }
     free(sorted);
+    for (int64_t i = 0; i < refs->n; i++) /* SAM's words for no reference, and for the read's own */
+        if (strcmp(refs->name[i], "*") == 0 || strcmp(refs->name[i], "=") == 0)
+            return lw_fail(err, LW_E_INPUT,
+                           "%s: record %lld: '%s' cannot be a reference's name: in SAM it means %s", shown,
+                           (long long)i + 1, refs->name[i], *refs->name[i] == '*' ? "none" : "the same");
     if (first >= 0)
         return lw_fail(
             err, LW_E_INPUT,

@@ -121,8 +121,9 @@ static lw_status read_header(lw_seqio *r, lw_read_batch *b, lw_read *read, bool 
         unsigned char c = (unsigned char)text[i];
         if ((c < ' ' && c != '\t') || c == 127)
             return lw_fail_record(r, b, err,
-                                  "control character 0x%02x at position %lld of its header (line %lld)", c,
-                                  (long long)i + 1, (long long)line);
+                                  "control character 0x%02x at position %lld of its header (line %lld)%s", c,
+                                  (long long)i + 1, (long long)line,
+                                  c == '\r' ? ": do its lines end with \\r alone? Turn them into \\n" : "");
     }
     int64_t name = 0;
     while (name < n && text[name] != ' ' && text[name] != '\t')

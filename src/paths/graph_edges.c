@@ -1,4 +1,5 @@
 /* graph_edges.c - edge lists: tables of blanks, tabs or commas; STRING's, BioGRID's, SNAP's and one's own. */
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -208,6 +209,19 @@ static lw_status next_data(lw_lines *lines, char **line, char **comment, lw_erro
     }
 }
 
+/* Three columns or more between blanks, and no comma but within a number. */
+static bool has_decimal_commas(const char *line)
+{
+    int columns = 0;
+    for (const char *p = line; *p; p++) {
+        columns += !isblank((unsigned char)*p) && (p == line || isblank((unsigned char)p[-1]));
+        if (*p == '"' ||
+            (*p == ',' && (p == line || !isdigit((unsigned char)p[-1]) || !isdigit((unsigned char)p[1]))))
+            return false;
+    }
+    return columns >= 3;
+}
+
 lw_status lw_graph_read_edges(lw_graph **out, lw_lines *lines, const lw_graph_options *options,
                               const lw_host *host, lw_error *err)
 {
@@ -224,6 +238,14 @@ lw_status lw_graph_read_edges(lw_graph **out, lw_lines *lines, const lw_graph_op
     }
     int64_t first_number = lines->number;
     t.delimiter = lw_lines_delimiter(line);
+    if (t.delimiter == ',' && has_decimal_commas(line)) {
+        status =
+            lw_fail(err, LW_E_INPUT,
+                    "%s: line %lld: do commas or blanks separate its columns? Write decimal points, or tabs "
+                    "between the columns, found '%.80s'",
+                    lines->name, (long long)first_number, line);
+        goto end;
+    }
     first_text = strdup(line);
     if (!first_text) {
         status = lw_fail_memory(err, strlen(line));
