@@ -149,8 +149,7 @@ static lw_status parse(const lw_op_call *c, sum_of_products *s, lw_error *err)
                 return lw_fail(err, LW_E_INPUT, "equation '%.60s': input %d does not fit its %d dimensions",
                                equation, i, x->rank);
             int64_t size = x->dim[rank];
-            bool repeats =
-                isdigit((unsigned char)*p) && (s->dim[at] == 1 || size == 1); /* as in a broadcast */
+            bool repeats = s->dim[at] == 1 || size == 1; /* as in a broadcast */
             if (s->dim[at] >= 0 && s->dim[at] != size && !repeats)
                 return lw_fail(err, LW_E_INPUT, "equation '%.60s': label %c is %lld and %lld", equation, *p,
                                (long long)s->dim[at], (long long)size);

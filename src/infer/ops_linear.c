@@ -194,7 +194,7 @@ static lw_status pool(const lw_op_call *c, bool is_max, bool global, lw_error *e
     bool bytes = is_max && x && (x->dtype == LW_I8 || x->dtype == LW_U8);
     if (!bytes)
         LW_TRY(lw_want(x, LW_F32, "the input", err));
-    if (c->n_out > 1)
+    if (c->n_out > 1 && c->node->out[1] >= 0)
         return lw_fail(err, LW_E_INPUT, "the indices output is not supported");
     if (global) {
         if (x->rank < 3 || x->rank > 5)

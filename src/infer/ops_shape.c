@@ -417,7 +417,8 @@ lw_status lw_slice_of(const lw_op_call *c, int64_t dim[LW_MAX_RANK], int64_t str
             e = e < 0 ? 0 : e > d ? d : e;
             dim[axis] = e > s ? (e - s + by - 1) / by : 0;
         } else {
-            s = s < 0 ? -1 : s >= d ? d - 1 : s;
+            s = s < 0 ? 0 : s; /* unlike Python's, a start before the first element stands for that */
+            s = s >= d ? d - 1 : s;
             e = e > d ? d : e;
             dim[axis] = s > e ? (s - e - by - 1) / -by : 0;
         }

@@ -158,6 +158,15 @@ def with_defaults():
                  [tensor("w", INT8, [2, 2], bytes([1, 2, 3, 255])), tensor("s", FLOAT, [], floats(2)), tensor("k", FLOAT, [], floats(1))])
 
 
+def backwards():
+    """Elements of x from 9 places before its end, backwards to its beginning: the standard takes that start for 0. And the largest of
+    each two, without the indices that nobody names."""
+    return model([node("Slice", ["x", "s", "e", "", "t"], ["y"]), node("MaxPool", ["x"], ["z", ""], kernel_shape=[2])],
+                 [value("x", FLOAT, [1, "c", 2])], [value("y", FLOAT, [1, "c", 2]), value("z", FLOAT, [1, "c", 1])],
+                 [tensor("s", INT64, [3], struct.pack("<3q", 0, -9, 0)), tensor("e", INT64, [3], struct.pack("<3q", 9, -9, 9)),
+                  tensor("t", INT64, [3], struct.pack("<3q", 1, -1, 1))])
+
+
 def external(location):
     extra = chunk(13, chunk(1, "location") + chunk(2, location)) + number(14, 1)
     return model([node("Add", ["x", "w"], ["y"])], [value("x", FLOAT, [2])], [value("y", FLOAT, [2])],
