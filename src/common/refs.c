@@ -13,7 +13,9 @@
 #include "common/fail.h"
 #include "common/seqio.h"
 
-enum { LOAD_LETTERS = 1 << 24 }; /* letters per batch while loading: bounds what is held twice */
+/* Letters and records per batch while loading: bounds what is held twice, and what is read of a file that has
+ * no letters. */
+enum { LOAD_LETTERS = 1 << 24, LOAD_RECORDS = 1 << 16 };
 
 static lw_status grow(void *array, int64_t n, size_t size, lw_error *err)
 {
@@ -133,7 +135,7 @@ lw_status lw_refs_load(lw_refs **out, const char *path, lw_pool *pool, const lw_
         goto end;
     }
     do {
-        LW_TRY_END(lw_seqio_read(reader, &batch, 0, LOAD_LETTERS, err));
+        LW_TRY_END(lw_seqio_read(reader, &batch, LOAD_RECORDS, LOAD_LETTERS, err));
         LW_TRY_END(append(&l, reader, &batch, err));
     } while (batch.n > 0);
     LW_TRY_END(check_names(l.refs, lw_seqio_path(reader, 0), err));

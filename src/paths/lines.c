@@ -79,12 +79,20 @@ lw_status lw_lines_peek(lw_lines *l, char *bytes, size_t n, size_t *got, lw_erro
     return LW_OK;
 }
 
+static lw_status fail_zero(const lw_lines *l, int64_t number, lw_error *err)
+{
+    return lw_fail(err, LW_E_INPUT, "%s: line %lld: a zero byte; this is not a text file", l->name,
+                   (long long)number);
+}
+
 lw_status lw_lines_next(lw_lines *l, char **line, lw_error *err)
 {
     size_t searched = l->begin;
     char *end;
     while ((end = memchr(l->buffer + searched, '\n', l->end - searched)) == NULL && !l->at_end) {
         size_t have = l->end - l->begin;
+        if (memchr(l->buffer + searched, '\0', l->end - searched)) /* such a line may never end */
+            return fail_zero(l, l->number + 1, err);
         LW_TRY(fill(l, err));
         searched = l->begin + have;
     }
@@ -100,8 +108,7 @@ lw_status lw_lines_next(lw_lines *l, char **line, lw_error *err)
     l->begin = next < l->end ? next : l->end;
     l->number++;
     if (memchr(start, '\0', (size_t)(end - start)))
-        return lw_fail(err, LW_E_INPUT, "%s: line %lld: a zero byte; this is not a text file", l->name,
-                       (long long)l->number);
+        return fail_zero(l, l->number, err);
     if (end > start && end[-1] == '\r')
         end--;
     *end = '\0';
