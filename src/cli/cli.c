@@ -336,6 +336,20 @@ static const cli_option *row_of(const option_table *table, int value)
     return NULL;
 }
 
+/* Whether the word, found where a value belongs, is one of the options: then the value was forgotten. -2 may
+ * be a number. */
+static bool is_option(const option_table *table, const char *word)
+{
+    if (word[0] == '-' && isalpha((unsigned char)word[1]) && word[2] == '\0')
+        return row_of(table, word[1]) != NULL;
+    for (int i = 0; word[0] == '-' && word[1] == '-' && i < table->n; i++) {
+        const char *name = table->row[i].name;
+        if (name && strncmp(word + 2, name, strlen(name)) == 0 && strchr("=", word[2 + strlen(name)]))
+            return true;
+    }
+    return false;
+}
+
 static int unknown_option(cli *run, const option_table *table, const char *word)
 {
     const char *names[MAX_ROWS];
@@ -396,6 +410,11 @@ static int parse(cli *run, int argc, char **argv, const option_table *table)
             return unknown_option(run, table, argv[optind - 1]);
         default:
             row = row_of(table, value);
+            if (row->argument && optarg == argv[optind - 1] && is_option(table, optarg)) {
+                label(what, sizeof what, row);
+                return cli_usage_error(run, "%s needs a value (%s), and %s is an option", what, row->argument,
+                                       optarg);
+            }
             if (given[row - table->row] && names_one_file(row)) {
                 label(what, sizeof what, row);
                 return cli_usage_error(run, "%s is given twice; it takes one file", what);
