@@ -72,6 +72,7 @@ static void cpu_close(void *context)
                                 &k->engine.best,
                                 &k->engine.directions,
                                 &k->engine.saved,
+                                &k->engine.reversed,
                                 &k->profile,
                                 &k->index,
                                 &k->h,
@@ -105,6 +106,8 @@ static lw_status cpu_open(const lw_align_backend *self, void **context, const lw
     c->setup = *setup;
     c->kernels = choose_kernels(usable);
     c->small_alphabet = fits_table(setup->scoring);
+    c->band_cells = LW_CPU_BAND_CELLS;
+    c->first_excess = -1;
     for (int q = 0; q < LW_MAX_LETTERS; q++)
         for (int t = 0; t < LW_MAX_LETTERS; t++)
             c->transposed[t * LW_MAX_LETTERS + q] = setup->scoring->score[q * LW_MAX_LETTERS + t];

@@ -27,8 +27,8 @@ lw_status lw_cpu_need(lw_cpu_buffer *b, size_t size, lw_error *err);
 
 /* How scores are held in unsigned lanes. */
 typedef struct lw_cpu_range {
-    int width; /* 0, 1, 2: 8, 16, 32 bits */
-    uint32_t zero;
+    int width;            /* 0, 1, 2: 8, 16, 32 bits */
+    uint32_t zero, floor; /* floor: no H of a matrix is lower */
     lw_cpu_gaps gaps;
     int32_t lowest; /* matrix entries below count as this */
 } lw_cpu_range;
@@ -48,17 +48,30 @@ typedef struct lw_cpu_item {
     int32_t tag; /* the caller's */
 } lw_cpu_item;
 
-/* A pairs job with its memory, loaded with a batch of items or with one item as a wave. */
+/* A wave within a band of diagonals: see align_cpu_engine.c. */
+typedef struct lw_cpu_band {
+    int32_t excess;
+    int32_t first; /* diagonal that strips begin with, the one before the band: negative */
+    int32_t rows;  /* of a strip */
+    int64_t strips;
+    lw_cpu_range range;
+} lw_cpu_band;
+
+/* A pairs job with its memory, loaded with a batch of items or with one item as a wave, whole or in a band.
+ */
 typedef struct lw_cpu_engine {
     lw_cpu_pairs_job job;
     lw_cpu_range range;
     int lanes, n_items;
     const lw_cpu_item *items;
     int64_t steps;
+    lw_cpu_band band;
+    int64_t newest;       /* strip of the band that began last */
+    int64_t reversed_end; /* letters before the end of the target's first letter in `reversed` */
     int16_t matrix[LW_MAX_LETTERS * LW_MAX_LETTERS]; /* by target letter, nothing below range.lowest */
     int8_t narrow[LW_MAX_LETTERS * LW_MAX_LETTERS];  /* the same in bytes, where they fit */
     const uint8_t *lane_profile[LW_CPU_MAX_LANES];
-    lw_cpu_buffer profile, query, target, may_end, state, gathered, best, directions, saved;
+    lw_cpu_buffer profile, query, target, may_end, state, gathered, best, directions, saved, reversed;
 } lw_cpu_engine;
 
 typedef struct lw_cpu_worker {
@@ -70,6 +83,11 @@ typedef struct lw_cpu {
     lw_align_setup setup;
     const lw_cpu_kernels *kernels;
     bool small_alphabet; /* lookups by table of 4 x 4 */
+    /* Bands: pairs of fewer cells get none; the excess of the first where no score is known, -1: guessed;
+     * also those that cost more than they save. For tests. */
+    int64_t band_cells;
+    int32_t first_excess;
+    bool every_band;
     int16_t transposed[LW_MAX_LETTERS * LW_MAX_LETTERS];
     int32_t row_best[LW_MAX_LETTERS]; /* most that a query letter can score, at least 0 */
     lw_word_index words;
@@ -124,6 +142,13 @@ static inline size_t lw_cpu_direction_vectors(const lw_cpu_pairs_job *job, int w
 lw_cpu_range lw_cpu_plan_range(const lw_cpu *c, const lw_cpu_item *items, int n, bool wave, int32_t *rows);
 lw_status lw_cpu_engine_load(const lw_cpu *c, lw_cpu_engine *e, const lw_cpu_item *items, int n, bool wave,
                              lw_error *err);
+/* The band of this excess (align_band.h) or of a greater one that costs no more; false: none that is worth
+ * while. */
+bool lw_cpu_plan_band(const lw_cpu *c, const lw_cpu_item *it, int32_t excess, lw_cpu_band *band);
+lw_status lw_cpu_engine_load_band(const lw_cpu *c, lw_cpu_engine *e, const lw_cpu_item *it,
+                                  const lw_cpu_band *band, lw_error *err);
+/* The step that a strip of the band that is loaded begins with. */
+int64_t lw_cpu_band_begins(const lw_cpu_engine *e, int64_t strip);
 void lw_cpu_engine_run(const lw_cpu *c, lw_cpu_engine *e, int64_t first, int64_t last, bool directions,
                        void (*look)(void *arg, const lw_cpu_engine *e, int64_t first, int64_t last),
                        void *arg);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "align/align_band.h"
 #include "common/fail.h"
 
 static void look_for_ends(void *arg, const lw_cpu_engine *e, int64_t first, int64_t last)
@@ -15,6 +16,11 @@ static void look_for_ends(void *arg, const lw_cpu_engine *e, int64_t first, int6
     for (int lane = 0; lane < (e->job.wave ? e->lanes : e->n_items); lane++) {
         const int k = e->job.wave ? 0 : lane;
         int64_t n = e->items[k].n, shift = e->job.wave ? lane : 0;
+        if (e->job.banded) {
+            shift = e->band.strips - 1;
+            if (lane != shift % e->lanes)
+                continue;
+        }
         int64_t from = first > shift ? first : shift, to = last < n + shift ? last : n + shift;
         if (global && from < n - 1 + shift)
             from = n - 1 + shift;
@@ -31,6 +37,67 @@ static void look_for_ends(void *arg, const lw_cpu_engine *e, int64_t first, int6
                 ends[k] = found;
         }
     }
+}
+
+/* Guesses the excess that a pair needs: its first part in a narrow band has a score, and what that lacks of
+ * the best possible one, the rest is expected to lack as well, and some more. -1: a narrow band does not pay.
+ */
+static lw_status guess_excess(const lw_cpu *c, lw_cpu_engine *e, const lw_cpu_item *it, int32_t *excess,
+                              lw_error *err)
+{
+    const lw_scoring *sc = c->setup.scoring;
+    const int64_t shorter = it->m < it->n ? it->m : it->n, apart = (int64_t)it->m + it->n - 2 * shorter;
+    lw_cpu_band band;
+    *excess = -1;
+    if (!lw_cpu_plan_band(c, it, (int32_t)(shorter / LW_CPU_SCOUT_SHARE), &band))
+        return LW_OK;
+    LW_TRY(lw_cpu_engine_load_band(c, e, it, &band, err));
+    const int64_t part = (LW_CPU_SCOUT_LETTERS + it->m / LW_CPU_SCOUT_PART) / band.rows + 1; /* strips */
+    if (part >= band.strips)
+        return LW_OK;
+    lw_cpu_engine_run(c, e, 0, lw_cpu_band_begins(e, part), false, NULL, NULL);
+    uint32_t highest = 0;
+    for (int64_t k = 0; k < (int64_t)e->job.rows * e->lanes; k++) {
+        const uint32_t h = lw_cpu_get(e->job.state, e->range.width, k);
+        highest = h > highest && k % e->lanes < part ? h : highest;
+    }
+    const int64_t best = sc->max_score > 0 ? sc->max_score : 0;
+    int64_t lost = best * part * band.rows - ((int64_t)highest - e->range.zero);
+    lost = (lost > 0 ? lost : 0) * shorter / (part * band.rows);
+    const int64_t score = best * shorter - lost - lost / LW_CPU_SCOUT_MARGIN -
+                          (c->setup.mode == LW_GLOBAL ? lw_gap_cost(sc, (int32_t)apart) : 0);
+    *excess = lw_band_excess(sc, c->setup.mode, it->m, it->n, score);
+    return LW_OK;
+}
+
+/* Looks for an end within a band, then in a wider one if the score found asks for that. *proved: it is that
+ * of the whole matrix. */
+static lw_status ends_in_band(const lw_cpu *c, lw_cpu_engine *e, const lw_cpu_item *it, lw_cpu_end *end,
+                              bool *proved, lw_error *err)
+{
+    const lw_scoring *sc = c->setup.scoring;
+    int32_t excess = c->first_excess;
+    *proved = false;
+    if (c->setup.mode == LW_LOCAL || (int64_t)it->m * it->n < c->band_cells)
+        return LW_OK;
+    if (excess < 0)
+        LW_TRY(guess_excess(c, e, it, &excess, err));
+    for (lw_cpu_band band; !*proved && excess >= 0 && lw_cpu_plan_band(c, it, excess, &band);) {
+        *end = (lw_cpu_end){0};
+        LW_TRY(lw_cpu_engine_load_band(c, e, it, &band, err));
+        const int64_t look =
+            c->setup.mode == LW_GLOBAL ? e->steps - 1 : lw_cpu_band_begins(e, band.strips - 1);
+        lw_cpu_engine_run(c, e, 0, look, false, NULL, NULL);
+        lw_cpu_engine_run(c, e, look, e->steps, false, look_for_ends, end);
+        /* Nothing is higher than it would be in the whole matrix, so that some path scores this. */
+        int64_t score = end->raw ? (int64_t)end->raw - e->range.zero : INT32_MIN;
+        const int64_t before = lw_cpu_gap_score(sc, it->m);
+        score = c->setup.mode == LW_SEMIGLOBAL && before > score ? before : score;
+        const int32_t needed = lw_band_excess(sc, c->setup.mode, it->m, it->n, score);
+        *proved = needed <= band.excess;
+        excess = needed;
+    }
+    return LW_OK;
 }
 
 typedef struct ends_call {
@@ -52,6 +119,17 @@ static void keep_better_end(const lw_align_setup *setup, lw_hit *hit, int32_t i,
                         .tend = (int32_t)tend,
                         .qend = (int32_t)qend,
                         .reverse = (uint8_t)reverse};
+}
+
+static void keep_end(const lw_align_setup *setup, lw_hit *hits, const lw_cpu_item *it, const lw_cpu_end *end,
+                     const lw_cpu_range *range, int reverse)
+{
+    lw_hit *hit = &hits[it->tag];
+    if (setup->mode == LW_SEMIGLOBAL) /* the cell before the first column */
+        keep_better_end(setup, hit, it->tag, lw_cpu_gap_score(setup->scoring, it->m), 0, it->m, reverse);
+    if (end->raw)
+        keep_better_end(setup, hit, it->tag, (int64_t)end->raw - range->zero, end->column + 1, end->row + 1,
+                        reverse);
 }
 
 static lw_status ends_task(void *arg, int64_t t, int w, lw_error *err)
@@ -98,21 +176,25 @@ static lw_status ends_task(void *arg, int64_t t, int w, lw_error *err)
                                        .tag = (int32_t)i};
             codes += rows;
         }
+        int64_t left = 0; /* that no band did */
+        for (int64_t at = 0; at < n; at++) {
+            lw_cpu_end end;
+            bool proved;
+            LW_TRY(ends_in_band(c, &k->engine, &items[at], &end, &proved, err));
+            if (proved)
+                keep_end(setup, call->hits, &items[at], &end, &k->engine.range, reverse);
+            else
+                items[left++] = items[at];
+        }
+        n = left;
         for (int64_t at = 0; at < n;) {
             int take = lw_cpu_batch_of(c, items + at, n - at);
             lw_cpu_end ends[LW_CPU_MAX_LANES];
             memset(ends, 0, sizeof ends);
             LW_TRY(lw_cpu_engine_load(c, &k->engine, items + at, take, lw_cpu_is_long(&items[at]), err));
             lw_cpu_engine_run(c, &k->engine, 0, k->engine.steps, false, look_for_ends, ends);
-            for (int x = 0; x < take; x++) {
-                const lw_cpu_item *it = &items[at + x];
-                lw_hit *hit = &call->hits[it->tag];
-                if (setup->mode == LW_SEMIGLOBAL) /* the cell before the first column */
-                    keep_better_end(setup, hit, it->tag, lw_cpu_gap_score(sc, it->m), 0, it->m, reverse);
-                if (ends[x].raw)
-                    keep_better_end(setup, hit, it->tag, (int64_t)ends[x].raw - k->engine.range.zero,
-                                    ends[x].column + 1, ends[x].row + 1, reverse);
-            }
+            for (int x = 0; x < take; x++)
+                keep_end(setup, call->hits, &items[at + x], &ends[x], &k->engine.range, reverse);
             at += take;
         }
     }

@@ -15,7 +15,8 @@
  *
  * Otherwise H(i,j) is at least the cost of deleting and inserting everything, open + i * extend in
  * semiglobal and twice open + (i + j) * extend in global mode, and one more penalty or entry may be
- * subtracted before a maximum is taken.
+ * subtracted before a maximum is taken. So no H is lower than `floor`, and what counts as floor, since it is
+ * not computed (bands), does not count as more than it is.
  *
  * With two-piece gaps all of this holds for the D and I of either piece: each lies between some H and S. A
  * piece whose penalties are cut off never gives a score above 0. A gap costs the less of two prices, so the
@@ -45,6 +46,7 @@ lw_cpu_range lw_cpu_make_range(const lw_scoring *sc, lw_mode mode, int64_t rows,
         zero += everything + 1;
     r.width = zero + highest < 1 << 8 ? 0 : zero + highest < 1 << 16 ? 1 : 2;
     r.zero = (uint32_t)zero;
+    r.floor = (uint32_t)(mode == LW_LOCAL ? zero : zero - everything);
     r.lowest = (int32_t)-lowest;
     return r;
 }
@@ -119,30 +121,32 @@ static lw_status load_profiles(const lw_cpu *c, lw_cpu_engine *e, size_t letter,
         c->kernels->query_profile(&job);
     }
     for (int lane = 0; lane < LW_CPU_MAX_LANES; lane++) { /* idle lanes look somewhere */
-        const size_t k = lane < n ? (size_t)lane : 0, band = lane < e->lanes ? (size_t)lane : 0;
-        e->lane_profile[lane] = e->job.wave ? e->profile.p + band * (size_t)e->job.rows
-                                            : e->profile.p + k * (size_t)n_letters * letter;
+        const size_t k = lane < n ? (size_t)lane : 0, strip = lane < e->lanes ? (size_t)lane : 0;
+        e->lane_profile[lane] = e->job.wave && !e->job.banded ? e->profile.p + strip * (size_t)e->job.rows
+                                                              : e->profile.p + k * (size_t)n_letters * letter;
     }
     e->job.profile = e->lane_profile;
     e->job.profile_letter = letter;
     return LW_OK;
 }
 
-lw_status lw_cpu_engine_load(const lw_cpu *c, lw_cpu_engine *e, const lw_cpu_item *items, int n, bool wave,
-                             lw_error *err)
+/* Loads items of which each lane takes `rows` rows, in e->range; `strips` only of a band. */
+static lw_status load(const lw_cpu *c, lw_cpu_engine *e, const lw_cpu_item *items, int n, bool wave,
+                      int32_t rows, int64_t strips, lw_error *err)
 {
     const lw_scoring *sc = c->setup.scoring;
     lw_cpu_pairs_job *job = &e->job;
-    int32_t rows;
-    e->range = lw_cpu_plan_range(c, items, n, wave, &rows);
     e->items = items;
     e->n_items = n;
     const int width = e->range.width, vector = c->kernels->vector_bytes;
     e->lanes = (int)lw_cpu_lane_count(c, width);
     *job = (lw_cpu_pairs_job){.mode = c->setup.mode,
                               .wave = wave,
+                              .banded = strips > 0,
                               .rows = rows,
                               .zero = e->range.zero,
+                              .floor = e->range.floor,
+                              .below_border = true,
                               .gaps = e->range.gaps,
                               .matrix = c->small_alphabet ? NULL : e->matrix};
     if (job->matrix)
@@ -158,9 +162,9 @@ lw_status lw_cpu_engine_load(const lw_cpu *c, lw_cpu_engine *e, const lw_cpu_ite
     job->other = (uint32_t)((other > base ? other : base) - base);
 
     const size_t row_bytes = job->matrix ? (size_t)e->lanes : (size_t)vector;
-    /* whole vectors of rows, and one behind the last band */
-    const size_t letter =
-        ((size_t)rows * (wave ? (size_t)e->lanes : 1) / (size_t)vector + 2) * (size_t)vector;
+    /* whole vectors of rows, and one behind the last strip */
+    const size_t all_rows = (size_t)rows * (strips ? (size_t)strips : wave ? (size_t)e->lanes : 1);
+    const size_t letter = (all_rows / (size_t)vector + 2) * (size_t)vector;
     const bool profiles =
         job->matrix && takes_profiles(c, e, (int64_t)letter * sc->n_letters * (wave ? 1 : n));
     if (profiles)
@@ -169,7 +173,7 @@ lw_status lw_cpu_engine_load(const lw_cpu *c, lw_cpu_engine *e, const lw_cpu_ite
         LW_TRY(lw_cpu_need(&e->query, (size_t)rows * row_bytes, err));
     LW_TRY(lw_cpu_need(&e->may_end, (size_t)rows * (size_t)vector, err));
     LW_TRY(lw_cpu_need(&e->state, lw_cpu_state_vectors(job) * (size_t)vector, err));
-    LW_TRY(lw_cpu_need(&e->target, (size_t)LW_CPU_STEPS * row_bytes, err));
+    LW_TRY(lw_cpu_need(&e->target, (size_t)(LW_CPU_STEPS + 1) * row_bytes, err)); /* see band_targets() */
     LW_TRY(lw_cpu_need(&e->best, 2 * (size_t)LW_CPU_STEPS * (size_t)vector, err));
     if (job->matrix)
         LW_TRY(lw_cpu_need(&e->gathered, ((size_t)rows + (size_t)vector) * (size_t)vector, err));
@@ -183,7 +187,7 @@ lw_status lw_cpu_engine_load(const lw_cpu *c, lw_cpu_engine *e, const lw_cpu_ite
     if (!profiles)
         memset(e->query.p, job->matrix ? 0 : 0x80, (size_t)rows * row_bytes);
     e->steps = 0;
-    for (int lane = 0; lane < (wave ? e->lanes : n); lane++) {
+    for (int lane = 0; lane < (strips ? 0 : wave ? e->lanes : n); lane++) {
         const lw_cpu_item *it = &items[wave ? 0 : lane];
         int64_t from = wave ? (int64_t)lane * rows : 0;
         int64_t take = it->m - from < rows ? it->m - from : rows;
@@ -201,6 +205,186 @@ lw_status lw_cpu_engine_load(const lw_cpu *c, lw_cpu_engine *e, const lw_cpu_ite
     }
     c->kernels->pairs_begin[width](job);
     return LW_OK;
+}
+
+lw_status lw_cpu_engine_load(const lw_cpu *c, lw_cpu_engine *e, const lw_cpu_item *items, int n, bool wave,
+                             lw_error *err)
+{
+    int32_t rows;
+    e->range = lw_cpu_plan_range(c, items, n, wave, &rows);
+    return load(c, e, items, n, wave, rows, 0, err);
+}
+
+/* ---- bands -----------------------------------------------------------------------------------------------
+ *
+ * A wave in which the lanes take only the cells of a band of diagonals (align_band.h), and turns: strip s,
+ * the rows from s * rows on, belongs to lane s % lanes and is at column step - s. It begins on the diagonal
+ * `first`, one before the band, or at the left border, and stays until strip s + lanes takes its lane:
+ *
+ *     begins(s) = max(s * (rows + 1) + first, s)
+ *
+ * For B diagonals from `first` to the last of the band, not counting `first`, its cells of the band are
+ * within rows + B columns, and it stays for lanes * (rows + 1) steps: as many are needed and
+ *
+ *     B <= (lanes - 1) * rows + lanes
+ *
+ * The strip above it goes up to rows + 1 steps earlier, which the same bound allows: its first row is in the
+ * band, and so is what is above it, before column s * rows + the last diagonal, and the strip above is there
+ * until column (s - 1 + lanes) * (rows + 1) - s + first. From then on this is the first strip that there is,
+ * with `floor` above it.
+ *
+ * Cells outside the band that are computed come from values that are none too high: true ones, floor, and
+ * others like themselves. So each cell has at least what the band alone gives and at most what the whole
+ * matrix does, which is the same where optimal paths are (align_band.h). The first diagonal of a strip lacks
+ * what is left of it, and above where the strip above has gone on; so it is no part of the band. */
+
+int64_t lw_cpu_band_begins(const lw_cpu_engine *e, int64_t strip)
+{
+    const int64_t step = strip * (e->job.rows + 1) + e->band.first;
+    return step > strip ? step : strip;
+}
+
+/* The last strip that has begun when `step` is computed. */
+static int64_t newest_strip(const lw_cpu_engine *e, int64_t step)
+{
+    int64_t strip = (step - e->band.first) / (e->job.rows + 1);
+    strip = strip < step ? strip : step;
+    return strip < e->band.strips ? strip : e->band.strips - 1;
+}
+
+/* The strip in a lane when `newest` is the last to have begun; negative: none. */
+static int64_t strip_in(const lw_cpu_engine *e, int lane, int64_t newest)
+{
+    const int64_t turn = newest - newest % e->lanes + lane;
+    return turn > newest ? turn - e->lanes : turn;
+}
+
+bool lw_cpu_plan_band(const lw_cpu *c, const lw_cpu_item *it, int32_t excess, lw_cpu_band *band)
+{
+    const int64_t apart = (int64_t)it->n - it->m, shorter = apart < 0 ? it->n : it->m;
+    const int64_t diagonals = /* of the band */
+        (apart < 0 ? -apart : apart) + 2 * lw_cpu_at_most(excess, shorter) + 1;
+    for (int width = 0; width < 3; width++) {
+        const int64_t lanes = lw_cpu_lane_count(c, width);
+        const int32_t rows = round_rows((diagonals > lanes ? diagonals - lanes : 0) / (lanes - 1) + 1);
+        const int64_t strips = (it->m + (int64_t)rows - 1) / rows;
+        /* as wide as the lanes allow */
+        const int64_t spare = (lanes - 1) * rows + lanes - diagonals;
+        const int64_t wide = lw_cpu_at_most(excess + spare / 2, shorter);
+        *band = (lw_cpu_band){.excess = (int32_t)wide,
+                              .first = (int32_t)((apart < 0 ? apart : 0) - wide - 1),
+                              .rows = rows,
+                              .strips = strips,
+                              .range = lw_cpu_make_range(c->setup.scoring, c->setup.mode, strips * rows,
+                                                         it->n, it->m < it->n ? it->m : it->n)};
+        if (band->range.width > width || (width < 2 && rows >= 1 << (8 << width)))
+            continue;
+        band->range.width = width;
+        if (c->every_band)
+            return true;
+        const int64_t matrix =
+            lw_cpu_is_long(it) ? (it->m / lanes + 1) * (it->n + lanes) : it->m * (int64_t)it->n / lanes;
+        return (it->n + strips) * (rows + LW_CPU_BAND_STEP_ROWS) < matrix / 100 * LW_CPU_BAND_PERCENT;
+    }
+    return false;
+}
+
+lw_status lw_cpu_engine_load_band(const lw_cpu *c, lw_cpu_engine *e, const lw_cpu_item *it,
+                                  const lw_cpu_band *band, lw_error *err)
+{
+    e->range = band->range;
+    e->band = *band;
+    LW_TRY(load(c, e, it, 1, true, band->rows, band->strips, err));
+    e->steps = it->n + band->strips - 1;
+    /* the target from its end, with room for lanes that are beyond it or not at its begin */
+    const int letter = e->job.matrix ? 0 : e->range.width;
+    const int64_t around = 3 * (int64_t)e->lanes, letters = it->n + 2 * around;
+    LW_TRY(lw_cpu_need(&e->reversed, (size_t)letters << letter, err));
+    e->reversed_end = around + it->n;
+    for (int64_t x = 0; x < letters; x++) {
+        const int64_t j = e->reversed_end - 1 - x;
+        const uint8_t code = j >= 0 && j < it->n ? it->target[j] : e->job.matrix ? 0 : 4;
+        lw_cpu_put(e->reversed.p, letter, x, e->job.matrix ? code : target_index(code));
+    }
+    return LW_OK;
+}
+
+/* Gives a strip its lane's rows of the query. */
+static void place_strip(const lw_cpu *c, lw_cpu_engine *e, int64_t strip)
+{
+    const lw_cpu_item *it = e->items;
+    const int width = e->range.width, lane = (int)(strip % e->lanes);
+    const size_t vector = (size_t)c->kernels->vector_bytes;
+    const int64_t rows = e->job.rows, from = strip * rows, take = it->m - from < rows ? it->m - from : rows;
+    if (e->job.profile) {
+        e->lane_profile[lane] = e->profile.p + from;
+    } else {
+        for (int64_t i = 0; i < rows; i++) {
+            const uint8_t code = i < take ? it->query[from + i] : 0;
+            if (e->job.matrix)
+                e->query.p[(size_t)i * (size_t)e->lanes + (size_t)lane] = code;
+            else
+                lw_cpu_put(e->query.p + (size_t)i * vector, width, lane,
+                           lw_cpu_query_index(i < take ? code : 4));
+        }
+    }
+    if (strip == e->band.strips - 1)
+        lw_cpu_put(e->may_end.p + (size_t)(take - 1) * vector, width, lane, ~0u);
+}
+
+/* The cells left of a strip that begins. */
+static void begin_strip(const lw_cpu *c, lw_cpu_engine *e, int64_t strip)
+{
+    const lw_cpu_pairs_job *job = &e->job;
+    const int width = e->range.width, lane = (int)(strip % e->lanes), pieces = job->gaps.pieces;
+    const size_t vector = (size_t)c->kernels->vector_bytes, rows_bytes = (size_t)job->rows * vector;
+    const int64_t from = strip * job->rows;
+    const bool at_border = lw_cpu_band_begins(e, strip) == strip;
+    for (int32_t i = 0; i < job->rows; i++) {
+        const uint32_t left =
+            at_border ? (uint32_t)(job->zero - lw_cpu_border_cost(&job->gaps, from + i + 1)) : job->floor;
+        for (int k = 0; k <= pieces; k++) /* H, and each D */
+            lw_cpu_put(job->state + (size_t)k * rows_bytes + (size_t)i * vector, width, lane, left);
+    }
+    lw_cpu_put(job->state + (size_t)(1 + pieces) * rows_bytes + vector, width, lane,
+               at_border ? (uint32_t)(job->zero - lw_cpu_border_cost(&job->gaps, from)) : job->floor);
+}
+
+/* Makes the lanes ready for `step`, which some strip may begin with, or which is the first one of a run;
+ * returns the step before which that is to be done again. */
+static int64_t take_turns(const lw_cpu *c, lw_cpu_engine *e, int64_t step, bool first_of_run)
+{
+    const int64_t newest = newest_strip(e, step);
+    if (first_of_run) {
+        memset(e->may_end.p, 0, (size_t)e->job.rows * (size_t)c->kernels->vector_bytes);
+        for (int lane = 0; lane < e->lanes; lane++)
+            if (strip_in(e, lane, newest) >= 0)
+                place_strip(c, e, strip_in(e, lane, newest));
+    }
+    if (lw_cpu_band_begins(e, newest) == step) {
+        place_strip(c, e, newest);
+        begin_strip(c, e, newest);
+    }
+    e->newest = newest;
+    e->job.below_border = newest < e->lanes;
+    e->job.first_lane = newest < e->lanes ? 0 : (int)((newest + 1) % e->lanes);
+    return newest + 1 < e->band.strips ? lw_cpu_band_begins(e, newest + 1) : INT64_MAX;
+}
+
+/* The target letters of a band's steps [first, last). As strips are one column apart, those of a step lie
+ * side by side in the target reversed: from lane 0 on to that of the newest strip, and on to the last lane,
+ * which has the strips before. Idle lanes get any letters. */
+static void band_targets(lw_cpu_engine *e, int64_t first, int64_t last)
+{
+    const size_t letter = e->job.matrix ? 1 : (size_t)1 << e->range.width;
+    const size_t row_bytes = (size_t)e->lanes * letter;
+    const int64_t lane = e->newest % e->lanes, begin = e->newest - lane;
+    uint8_t *out = e->target.p;
+    const uint8_t *at = e->reversed.p + (e->reversed_end - 1 - first + begin) * (int64_t)letter;
+    for (int64_t t = first; t < last; t++, out += row_bytes, at -= letter) {
+        memcpy(out, at, row_bytes);
+        memcpy(out + (size_t)(lane + 1) * letter, at - row_bytes + (size_t)(lane + 1) * letter, row_bytes);
+    }
 }
 
 /* The target letters of the steps [first, last). */
@@ -232,9 +416,14 @@ void lw_cpu_engine_run(const lw_cpu *c, lw_cpu_engine *e, int64_t first, int64_t
 {
     const int width = e->range.width;
     const size_t vector = (size_t)c->kernels->vector_bytes;
-    for (int64_t t = first; t < last; t += LW_CPU_STEPS) {
-        int64_t to = last - t < LW_CPU_STEPS ? last : t + LW_CPU_STEPS;
-        engine_targets(c, e, t, to);
+    for (int64_t t = first, to; t < last; t = to) {
+        to = last - t < LW_CPU_STEPS ? last : t + LW_CPU_STEPS;
+        if (e->job.banded)
+            to = lw_cpu_at_most(take_turns(c, e, t, t == first), to);
+        if (e->job.banded)
+            band_targets(e, t, to);
+        else
+            engine_targets(c, e, t, to);
         e->job.best = look ? e->best.p : NULL;
         e->job.best_row = look ? e->best.p + LW_CPU_STEPS * vector : NULL;
         e->job.directions =

@@ -91,13 +91,18 @@ enum {
 };
 
 /* Pairs of sequences. Batch form: lane l is a pair of its own and step t is its target column t. Wave form:
- * the lanes are consecutive bands of `rows` letters of one query, and lane l works at step t on column
- * t - l, so that what it needs from the band above it was made one step earlier. */
+ * the lanes are consecutive strips of `rows` letters of one query, and strip s works at step t on column
+ * t - s, so that what it needs from the strip above it was made one step earlier. There are as many strips as
+ * lanes, or with `banded` more: a lane then goes on with the next strip that has none (align_cpu_engine.c).
+ */
 typedef struct lw_cpu_pairs_job {
     lw_mode mode;
-    int wave;
-    int32_t rows; /* per lane, a multiple of LW_CPU_ROW_ROUND */
-    uint32_t zero;
+    int wave, banded;
+    int32_t rows;         /* per lane, a multiple of LW_CPU_ROW_ROUND */
+    uint32_t zero, floor; /* floor: no H is lower */
+    /* Wave form: the lane of the first strip that there is, and whether the upper border is above it; with
+     * bands, instead, cells that are not computed and count as `floor`. */
+    int first_lane, below_border;
     lw_cpu_gaps gaps;
     /* Scores: from a table of 4 x 4 letters (query and target hold lookup indices in lanes, see
      * lw_cpu_query_index()); or, where profile is set, from the profiles of the queries (target holds a byte

@@ -27,18 +27,19 @@ static void K(pairs_begin)(const lw_cpu_pairs_job *job)
         lw_store(rest + k * LW_VEC_BYTES, V(set1)(job->zero));
 }
 
-/* Moves every lane up by one and puts `first` into lane 0. */
-LW_SIMD lw_vec K(shift_in)(lw_vec v, uint32_t first)
+/* Moves every lane up by one, the last to the front, and puts `first` into `first_lane`. */
+LW_SIMD lw_vec K(shift_in)(lw_vec v, int first_lane, uint32_t first)
 {
     LANE_T lane[K(lanes) + 1] __attribute__((aligned(LW_CPU_ALIGN)));
     LANE_T moved[K(lanes)] __attribute__((aligned(LW_CPU_ALIGN)));
     lw_store(lane, v);
     memcpy(moved + 1, lane, LW_VEC_BYTES - sizeof(LANE_T));
-    moved[0] = (LANE_T)first;
+    moved[0] = lane[K(lanes) - 1];
+    moved[first_lane] = (LANE_T)first;
     return lw_load(moved);
 }
 
-/* Wave form, step `lane`: this lane's band begins with the left border. */
+/* Wave form, step `lane`: this lane's strip begins with the left border. */
 static void K(begin_lane)(const lw_cpu_pairs_job *job, int lane)
 {
     const size_t cells = (size_t)job->rows * K(lanes);
@@ -82,7 +83,7 @@ LW_SIMD void K(steps)(const int PIECES, const int SCORES, const int BEST, const 
     const int cell_bits = 4 * PIECES, cells_a_lane = LANE_BITS / cell_bits;
     const lw_vec zero = V(set1)(job->zero), one = V(set1)(1);
     const lw_vec other = V(set1)(job->other), base = V(set1)(job->base);
-    const lw_vec floor = job->mode == LW_LOCAL ? zero : V(set1)(0);
+    const lw_vec floor = V(set1)(job->floor);
     const size_t rows_bytes = (size_t)job->rows * LW_VEC_BYTES;
     uint8_t *h = job->state, *d = h + rows_bytes, *bottom = d + PIECES * rows_bytes;
     uint8_t *directions = job->directions;
@@ -93,7 +94,7 @@ LW_SIMD void K(steps)(const int PIECES, const int SCORES, const int BEST, const 
                               .extend = V(set1)(job->gaps.extend[p])};
     for (int64_t step = first; step < last; step++) {
         const uint8_t *target = job->target + (size_t)(step - first) * (size_t)query_bytes;
-        if (job->wave && step < K(lanes))
+        if (job->wave && !job->banded && step < K(lanes))
             K(begin_lane)(job, (int)step);
         lw_vec column = SCORES == SCORES_TABLE ? lw_load(target) : zero;
         const uint8_t *scores = job->gathered;
@@ -107,12 +108,14 @@ LW_SIMD void K(steps)(const int PIECES, const int SCORES, const int BEST, const 
                     out[k + (size_t)l] =
                         (LANE_T)job->matrix[target[l] * LW_MAX_LETTERS + query[k + (size_t)l]];
         }
-        uint32_t border = K(upper_border)(job, step + 1);
+        uint32_t border = job->below_border ? K(upper_border)(job, step + 1) : job->floor;
         lw_vec top = V(set1)(border), diagonal = lw_load(bottom + LW_VEC_BYTES);
         for (int p = 0; p < PIECES; p++)
-            piece[p].gap = job->wave ? K(shift_in)(lw_load(bottom + (2 + p) * LW_VEC_BYTES), border) : top;
+            piece[p].gap =
+                job->wave ? K(shift_in)(lw_load(bottom + (2 + p) * LW_VEC_BYTES), job->first_lane, border)
+                          : top;
         if (job->wave)
-            top = K(shift_in)(lw_load(bottom), border);
+            top = K(shift_in)(lw_load(bottom), job->first_lane, border);
         lw_store(bottom + LW_VEC_BYTES, top);
         lw_vec best = V(set1)(0), best_row = best, row = best, cells = best, above = top;
         for (size_t at = 0; at < rows_bytes;) {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "align/align_band.h"
 #include "common/fail.h"
 
 enum { OP_MATCH = 0, OP_INSERTION = 1, OP_DELETION = 2 };
@@ -91,9 +92,10 @@ static lw_status walk_steps(walk *k, const lw_cpu_engine *e, int lane_of_item, i
         }
         int64_t row = k->i - 1, lane = lane_of_item, step = k->j - 1;
         if (e->job.wave) {
-            lane = row / rows;
-            row -= lane * rows;
-            step += lane;
+            const int64_t strip = row / rows;
+            lane = e->job.banded ? strip % e->lanes : strip;
+            row -= strip * rows;
+            step += strip;
         }
         if (step < first)
             return LW_OK;
@@ -250,17 +252,29 @@ static lw_status trace_steps(const lw_cpu *c, lw_cpu_engine *e, walk *k, int64_t
     return status;
 }
 
-static lw_status trace_wave(const lw_cpu *c, lw_cpu_worker *w, const lw_cpu_item *it, const trace_call *call,
-                            lw_cigars *cigars, lw_error *err)
+/* With a band, or NULL. */
+static lw_status trace_wave(const lw_cpu *c, lw_cpu_worker *w, const lw_cpu_item *it, const lw_cpu_band *band,
+                            const trace_call *call, lw_cigars *cigars, lw_error *err)
 {
     lw_cpu_engine *e = &w->engine;
     const lw_trace_task *task = &call->tasks[it->tag];
-    LW_TRY(lw_cpu_engine_load(c, e, it, 1, true, err));
+    if (band)
+        LW_TRY(lw_cpu_engine_load_band(c, e, it, band, err));
+    else
+        LW_TRY(lw_cpu_engine_load(c, e, it, 1, true, err));
     walk k = begin_walk(c, it, task->score, cigars);
     bool done = false;
     LW_TRY(trace_steps(c, e, &k, 0, e->steps, &done, err));
     walk_finish(&k, &call->paths[it->tag], task->tbegin + task->tlen - it->n);
     return LW_OK;
+}
+
+/* The band that holds all paths with the score of a task; false: none that is worth while. */
+static bool band_of(const lw_cpu *c, const lw_cpu_item *it, int32_t score, lw_cpu_band *band)
+{
+    const lw_mode mode = c->setup.mode;
+    return mode != LW_LOCAL && (int64_t)it->m * it->n >= c->band_cells &&
+           lw_cpu_plan_band(c, it, lw_band_excess(c->setup.scoring, mode, it->m, it->n, score), band);
 }
 
 static lw_status trace_task(void *arg, int64_t t, int w, lw_error *err)
@@ -313,6 +327,11 @@ static lw_status trace_task(void *arg, int64_t t, int w, lw_error *err)
             it.target += it.n - span;
             it.n = (int32_t)span;
         }
+        lw_cpu_band band;
+        if (band_of(c, &it, task->score, &band)) {
+            LW_TRY(trace_wave(c, k, &it, &band, call, cigars, err));
+            continue;
+        }
         items[n++] = it;
         codes += it.m;
     }
@@ -320,7 +339,7 @@ static lw_status trace_task(void *arg, int64_t t, int w, lw_error *err)
     for (int64_t at = 0; at < n;) {
         int take = lw_cpu_batch_of(c, items + at, n - at);
         if (lw_cpu_is_long(&items[at]))
-            LW_TRY(trace_wave(c, k, &items[at], call, cigars, err));
+            LW_TRY(trace_wave(c, k, &items[at], NULL, call, cigars, err));
         else
             LW_TRY(trace_batch(c, k, items + at, take, call, cigars, err));
         at += take;

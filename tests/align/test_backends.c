@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "align/align_backend.h"
+#include "align/align_cpu.h"
 #include "common/cpu.h"
 #include "sanitized.h"
 
@@ -114,6 +115,10 @@ static lw_error err;
 
 /* What is taken away of the processor's instruction sets, one after the other, for the row of the test. */
 static const char *const disabled[] = {"", "avx512bw", "avx512bw,avx2", "avx512bw,avx2,sse41,neon"};
+/* The CPU takes bands for all pairs, of any cost, and this excess for the first of each; -1: as it would. */
+static bool every_band;
+static int32_t first_excess;
+
 static const char *levels[sizeof disabled / sizeof *disabled];
 static int n_levels;
 
@@ -164,6 +169,12 @@ static void *open_level(const lw_align_backend *tested, const lw_align_setup *se
     setenv("LANEWISE_DISABLE", levels[level], 1);
     snprintf(name, 160, "%s%s%s", what, levels[level][0] ? ", without " : "", levels[level]);
     cr_assert_eq(tested->open(tested, &b, setup, &err), LW_OK, "%s: %s", name, err.message);
+    if (every_band && tested == &lw_align_cpu) {
+        lw_cpu *c = b;
+        c->first_excess = first_excess;
+        c->band_cells = 0;
+        c->every_band = true;
+    }
     return b;
 }
 
@@ -669,6 +680,80 @@ ROWS(pairs_long)
             snprintf(what, sizeof what, "long pairs %d %s", s, mode_name(mode));
             compare_pairs(what, b, &sc, mode, LW_FORWARD, &queries, &targets, NULL);
         }
+}
+
+/* Pairs in bands, of which the first are too narrow and the last the whole matrix or more. */
+static void compare_bands(const char *what, const lw_align_backend *tested, const lw_scoring *sc, int rounds)
+{
+    static set queries, targets, one;
+    for (lw_mode mode = LW_GLOBAL; mode <= LW_SEMIGLOBAL; mode++)
+        for (int32_t excess = -1; excess < 12; excess = 2 * excess + 2) {
+            const uint32_t letters = (uint32_t)sc->n_letters;
+            clear(&queries), clear(&targets);
+            for (int i = 0; i < rounds; i++) {
+                /* unlike, and much longer than each other */
+                const int32_t m = 1 + (int32_t)next_random(i % 8 ? 90 : 900),
+                              n = 1 + (int32_t)next_random(i % 8 == 1 ? 900 : 90);
+                add_random(&queries, m, i % 2 ? 2 : letters), add_random(&targets, n, i % 2 ? 2 : letters);
+                /* alike, the target a part of the query or the reverse, of several lengths around strips */
+                clear(&one);
+                add_random(&one, 1 + (int32_t)next_random(i % 8 ? 150 : 700), i % 3 ? letters : 2);
+                memcpy(add(&targets, one.len[0]), one.codes, (size_t)one.len[0]);
+                add_read(&queries, &one, sc, 1 + (int32_t)next_random((uint32_t)one.len[0] + 30),
+                         20 * (uint32_t)(i % 4), letters);
+                clear(&one);
+                add_random(&one, 1 + (int32_t)next_random(150), i % 3 ? letters : 2);
+                memcpy(add(&queries, one.len[0]), one.codes, (size_t)one.len[0]);
+                add_read(&targets, &one, sc, 1 + (int32_t)next_random((uint32_t)one.len[0] + 30),
+                         20 * (uint32_t)(i % 4), letters);
+            }
+            /* gaps at both ends, ties everywhere, hardly any letters */
+            uint8_t *p = add(&queries, 300);
+            for (int k = 0; k < 300; k++)
+                p[k] = (uint8_t)next_random(4);
+            memcpy(add(&targets, 220), p + 40, 220);
+            memcpy(add(&targets, 300), p, 300);
+            memcpy(add(&queries, 220), p + 40, 220);
+            for (int32_t n = 0; n < 40; n += 13) {
+                add_constant(&queries, 17, 0), add_constant(&targets, n, 0);
+                add_constant(&queries, n, 1), add_constant(&targets, 300, 1);
+                add_constant(&queries, 300, 0), add_constant(&targets, n, 1);
+                add_repeat(&queries, 200 + n, 3, 4), add_repeat(&targets, 260 - n, 3, 4);
+            }
+            char name[80];
+            snprintf(name, sizeof name, "bands from %d, %s %s", excess, what, mode_name(mode));
+            every_band = true, first_excess = excess;
+            compare_pairs(name, tested, sc, mode, excess ? LW_FORWARD : LW_BOTH_STRANDS, &queries, &targets,
+                          NULL);
+            every_band = false;
+        }
+}
+
+ROWS(pairs_in_bands)
+{
+    const lw_align_backend *b = take(r);
+    lw_scoring sc;
+    for (size_t s = 0; s < sizeof dna_schemes / sizeof *dna_schemes; s++) {
+        random_state = 61 + s;
+        make(&sc, &dna_schemes[s]);
+        compare_bands(dna_schemes[s].name, b, &sc, LW_FEWER(10, 4));
+    }
+    for (size_t s = 0; s < sizeof matrix_schemes / sizeof *matrix_schemes; s++) {
+        random_state = 71 + s;
+        make(&sc, &matrix_schemes[s]);
+        compare_bands(matrix_schemes[s].name, b, &sc, LW_FEWER(4, 2));
+    }
+}
+
+ROWS(two_pieces_in_bands)
+{
+    const lw_align_backend *b = take(r);
+    lw_scoring sc;
+    for (size_t s = 0; s < sizeof two_piece_schemes / sizeof *two_piece_schemes; s++) {
+        random_state = 81 + s;
+        make_two_piece(&sc, &two_piece_schemes[s]);
+        compare_bands(two_piece_schemes[s].first.name, b, &sc, LW_FEWER(4, 2));
+    }
 }
 
 /* A target, and a query that is a part of it without a piece of `gap` letters (negative: with as many more).
