@@ -108,6 +108,7 @@ static lw_status cpu_open(const lw_align_backend *self, void **context, const lw
     c->small_alphabet = fits_table(setup->scoring);
     c->band_cells = LW_CPU_BAND_CELLS;
     c->first_excess = -1;
+    c->trace_bytes = LW_CPU_TRACE_BYTES;
     for (int q = 0; q < LW_MAX_LETTERS; q++)
         for (int t = 0; t < LW_MAX_LETTERS; t++)
             c->transposed[t * LW_MAX_LETTERS + q] = setup->scoring->score[q * LW_MAX_LETTERS + t];

@@ -88,6 +88,7 @@ typedef struct lw_cpu {
     int64_t band_cells;
     int32_t first_excess;
     bool every_band;
+    size_t trace_bytes; /* of directions that the trace of a long pair keeps; fewer for tests */
     int16_t transposed[LW_MAX_LETTERS * LW_MAX_LETTERS];
     int32_t row_best[LW_MAX_LETTERS]; /* most that a query letter can score, at least 0 */
     lw_word_index words;

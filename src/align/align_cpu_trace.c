@@ -224,7 +224,7 @@ static lw_status trace_steps(const lw_cpu *c, lw_cpu_engine *e, walk *k, int64_t
     const size_t vector = (size_t)c->kernels->vector_bytes,
                  state_bytes = lw_cpu_state_vectors(&e->job) * vector,
                  step_bytes = lw_cpu_direction_vectors(&e->job, e->range.width) * vector;
-    int64_t room = (int64_t)(LW_CPU_TRACE_BYTES / step_bytes);
+    int64_t room = (int64_t)(c->trace_bytes / step_bytes);
     room = room < 1 ? 1 : room;
     if (last - first <= room) {
         LW_TRY(lw_cpu_need(&e->directions, (size_t)(last - first) * step_bytes, err));

@@ -174,6 +174,8 @@ static void *open_level(const lw_align_backend *tested, const lw_align_setup *se
         c->first_excess = first_excess;
         c->band_cells = 0;
         c->every_band = true;
+        if (first_excess == 2) /* checkpoints, of checkpoints too */
+            c->trace_bytes = 1000;
     }
     return b;
 }
@@ -685,7 +687,7 @@ ROWS(pairs_long)
 /* Pairs in bands, of which the first are too narrow and the last the whole matrix or more. */
 static void compare_bands(const char *what, const lw_align_backend *tested, const lw_scoring *sc, int rounds)
 {
-    static set queries, targets, one;
+    static set queries, targets, one, refs, reads;
     for (lw_mode mode = LW_GLOBAL; mode <= LW_SEMIGLOBAL; mode++)
         for (int32_t excess = -1; excess < 12; excess = 2 * excess + 2) {
             const uint32_t letters = (uint32_t)sc->n_letters;
@@ -723,6 +725,15 @@ static void compare_bands(const char *what, const lw_align_backend *tested, cons
             char name[80];
             snprintf(name, sizeof name, "bands from %d, %s %s", excess, what, mode_name(mode));
             every_band = true, first_excess = excess;
+            if (excess == 0) { /* paths that are not the best of their pairs */
+                clear(&refs), clear(&reads);
+                add_random(&refs, 300, letters);
+                add_repeat(&refs, 150, 7, letters);
+                for (int i = 0; i < 8; i++)
+                    add_read(&reads, &refs, sc, 20 + (int32_t)next_random(100), 30 * (uint32_t)(i % 4),
+                             letters);
+                compare_place(name, tested, sc, mode, LW_FORWARD, &refs, &reads, 3, 4, INT32_MIN, NULL);
+            }
             compare_pairs(name, tested, sc, mode, excess ? LW_FORWARD : LW_BOTH_STRANDS, &queries, &targets,
                           NULL);
             every_band = false;
