@@ -63,12 +63,17 @@ static void trace(lw_network *n, lw_tensor **values, lw_error *stopped_by)
     }
     for (int i = 0; i < m->n_nodes; i++) {
         bool ready = m->nodes[i].impl != NULL && !m->nodes[i].fused;
-        for (int k = 0; k < m->nodes[i].n_in; k++)
+        bool is_if = ready && strcmp(m->nodes[i].impl->kernel, "branch") == 0; /* one of both is enough */
+        for (int k = 0; k < (is_if ? 1 : m->nodes[i].n_in); k++)
             ready = ready && (m->nodes[i].in[k] < 0 || values[m->nodes[i].in[k]]);
         for (int k = 0; k < m->nodes[i].n_out; k++)
             ready = ready && (m->nodes[i].out[k] < 0 || !values[m->nodes[i].out[k]]);
+        lw_error untaken = {0};
+        bool allowed = true;
+        if (m->nodes[i].guard && lw_network_allows(n, &m->nodes[i], values, &allowed, &untaken) != LW_OK)
+            allowed = false;
         if (ready)
-            lw_network_run_node(n, i, values, stopped_by);
+            lw_network_run_node(n, i, values, allowed ? stopped_by : &untaken);
     }
 }
 
@@ -124,6 +129,11 @@ lw_status lw_network_describe(const char *path, const char *backend, bool fuse,
         weights += m->values[v].constant
                        ? m->values[v].constant->count * lw_dtype_size(m->values[v].constant->dtype)
                        : 0;
+    for (int i = 0; i < m->n_nodes; i++) /* many writers keep them in nodes */
+        for (int k = 0; k < m->nodes[i].n_attrs; k++) {
+            const lw_tensor *t = m->nodes[i].attrs[k].t;
+            weights += t ? t->count * lw_dtype_size(t->dtype) : 0;
+        }
     snprintf(text, sizeof text, "%s: ONNX IR %d, opset %d, made by %s; %d nodes, %.3f MB of weights", path,
              m->ir_version, m->opset, *m->producer ? m->producer : "an unnamed program", m->n_nodes,
              (double)weights / 1e6);
@@ -161,6 +171,12 @@ lw_status lw_network_describe(const char *path, const char *backend, bool fuse,
             snprintf(kernel, sizeof kernel, "%s (cpu)", node->impl->kernel);
         snprintf(text, sizeof text, "%5d  %s%s%s  %s  %s  -> %s", i, node->domain, *node->domain ? "." : "",
                  node->op, node->name, kernel, made ? lw_tensor_text(made, shape, sizeof shape) : "?");
+        if (node->guard) {
+            const lw_guard *g = &m->guards[node->guard - 1];
+            size_t at = strlen(text);
+            snprintf(text + at, sizeof text - at, ", if %s%s", g->wanted ? "" : "not ",
+                     m->values[g->condition].name);
+        }
         line(user, text);
         unsupported += !node->impl;
     }

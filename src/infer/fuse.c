@@ -333,9 +333,9 @@ static void sweep(lw_model *m, int *readers)
         for (int k = 0; k < node->n_out; k++)
             wanted = wanted || (node->out[k] >= 0 && readers[node->out[k]] > 0);
         node->fused = node->fused || !wanted;
-        for (int k = 0; k < node->n_in && !node->fused; k++)
-            if (node->in[k] >= 0)
-                readers[node->in[k]]++;
+        for (int k = 0, v; !node->fused && (v = lw_node_reads(m, node, k)) != LW_NO_MORE; k++)
+            if (v >= 0)
+                readers[v]++;
     }
 }
 
@@ -360,10 +360,10 @@ lw_status lw_model_fuse(lw_model *m, int *fused, lw_error *err)
         memset(f.maker, -1, 3 * size * sizeof *f.maker);
         memset(f.reader, -1, 3 * size * sizeof *f.reader);
         for (int i = 0; i < m->n_nodes; i++) {
-            for (int k = 0; k < m->nodes[i].n_in; k++)
-                if (m->nodes[i].in[k] >= 0) {
-                    f.readers[m->nodes[i].in[k]]++;
-                    f.reader[m->nodes[i].in[k]] = i;
+            for (int k = 0, v; (v = lw_node_reads(m, &m->nodes[i], k)) != LW_NO_MORE; k++)
+                if (v >= 0) {
+                    f.readers[v]++;
+                    f.reader[v] = i;
                 }
             for (int k = 0; k < m->nodes[i].n_out; k++)
                 if (m->nodes[i].out[k] >= 0)
@@ -391,9 +391,10 @@ lw_status lw_model_fuse(lw_model *m, int *fused, lw_error *err)
         for (int v = 0; v < m->n_values; v++)
             m->values[v].last_use = -1;
         for (int i = 0; i < m->n_nodes; i++)
-            for (int k = 0; k < m->nodes[i].n_in && !m->nodes[i].fused; k++)
-                if (m->nodes[i].in[k] >= 0)
-                    m->values[m->nodes[i].in[k]].last_use = i;
+            for (int k = 0, v; !m->nodes[i].fused && (v = lw_node_reads(m, &m->nodes[i], k)) != LW_NO_MORE;
+                 k++)
+                if (v >= 0)
+                    m->values[v].last_use = i;
     }
     free(f.maker);
     free(f.readers);

@@ -41,9 +41,20 @@ void lw_model_free(lw_model *model)
     free(model->inputs);
     free(model->outputs);
     free(model->overridable);
+    free(model->guards);
     free(model->producer);
     free(model->path);
     free(model);
+}
+
+int lw_node_reads(const lw_model *model, const lw_node *node, int k)
+{
+    if (k < node->n_in)
+        return node->in[k];
+    int guard = node->guard;
+    for (k -= node->n_in; guard && k > 0; k--)
+        guard = model->guards[guard - 1].outer;
+    return guard ? model->guards[guard - 1].condition : LW_NO_MORE;
 }
 
 const lw_attr *lw_node_attr(const lw_node *node, const char *name)

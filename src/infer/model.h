@@ -35,6 +35,7 @@ typedef struct lw_value {
     lw_tensor *constant; /* initializers and folded results; else NULL */
     lw_tensor *initial;  /* of an input: what it holds where the caller gives nothing; else NULL */
     bool is_input, is_output;
+    bool inner;    /* of a branch of an If: its name does not lead to it */
     bool declared; /* dtype, rank and dim come from the file */
     bool dtype_supported;
     lw_dtype dtype;
@@ -55,10 +56,21 @@ typedef struct lw_node {
     int *in, *out; /* value indices; -1: an optional one that is left out */
     int n_in, n_out;
     const struct lw_op *impl; /* NULL: not supported */
+    int guard;                /* 0: it runs always; else guards[guard - 1] says when */
+    bool dead;                /* of a branch that is never taken; fused, too */
     bool folded;              /* all outputs are constants */
     bool fused;               /* another node's kernel does it, or nobody reads what it makes */
     struct lw_keeper *keeper; /* what backends keep for this node; see lw_call_keep() */
 } lw_node;
+
+/* A branch of an If. Its nodes stand among all others and run where the value `condition` is `wanted` and the
+ * guard `outer` (0: none) allows it. The If itself comes after them; its inputs are the condition, the
+ * outputs of the one branch and those of the other. */
+typedef struct lw_guard {
+    int condition;
+    bool wanted;
+    int outer;
+} lw_guard;
 
 /* Of ai.onnx: operators of later ones may have changed since they were written here. */
 enum { LW_NEWEST_OPSET = 26 };
@@ -71,7 +83,9 @@ typedef struct lw_model {
     lw_value *values;
     int n_values, values_capacity;
     lw_node *nodes; /* sorted: producers before consumers */
-    int n_nodes;
+    int n_nodes, nodes_capacity;
+    lw_guard *guards;
+    int n_guards;
     int *inputs, *outputs; /* value indices, in the file's order; inputs without initializers */
     int n_inputs, n_outputs;
     int most_inputs;  /* that `inputs` has room for */
@@ -87,6 +101,11 @@ lw_status lw_model_read(lw_model **out, const char *path, lw_error *err);
 /* The same from memory, without external data; its path is "memory" in messages. */
 lw_status lw_model_read_memory(lw_model **out, const void *data, size_t size, lw_error *err);
 void lw_model_free(lw_model *model); /* NULL is allowed */
+
+/* The k-th value that a node reads, -1 where it is left out: its inputs, then the conditions of the branches
+ * that it belongs to; LW_NO_MORE behind them. */
+enum { LW_NO_MORE = -2 };
+int lw_node_reads(const lw_model *model, const lw_node *node, int k);
 
 void lw_attr_free(lw_attr *attr);              /* what it holds */
 void lw_keeper_free(struct lw_keeper *keeper); /* and what is kept in it; NULL is allowed */

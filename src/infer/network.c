@@ -167,7 +167,39 @@ lw_status lw_network_check(const lw_network *n, lw_error *err)
     return LW_OK;
 }
 
-/* Computes what depends on constants alone, once. */
+lw_status lw_network_allows(const lw_network *n, const lw_node *node, lw_tensor *const *values, bool *allowed,
+                            lw_error *err)
+{
+    *allowed = true;
+    for (int guard = node->guard; guard && *allowed; guard = n->model->guards[guard - 1].outer) {
+        const lw_guard *g = &n->model->guards[guard - 1];
+        lw_tensor *t = values[g->condition];
+        *allowed = t != NULL;
+        if (!t)
+            return LW_OK;
+        if (t->dtype != LW_BOOL || t->count != 1)
+            return lw_fail(err, LW_E_INPUT, "%s: the condition %s is not one bool", n->model->path,
+                           n->model->values[g->condition].name);
+        LW_TRY(lw_network_fetch(n, t, err));
+        *allowed = (*(const uint8_t *)t->data != 0) == g->wanted;
+    }
+    return LW_OK;
+}
+
+/* Whether a constant condition keeps the node from ever running. */
+static bool is_dead(const lw_model *m, const lw_node *node)
+{
+    bool dead = false;
+    for (int guard = node->guard; guard && !dead; guard = m->guards[guard - 1].outer) {
+        const lw_guard *g = &m->guards[guard - 1];
+        const lw_tensor *t = m->values[g->condition].constant;
+        dead = t && t->dtype == LW_BOOL && t->count == 1 && (*(const uint8_t *)t->data != 0) != g->wanted;
+    }
+    return dead;
+}
+
+/* Computes what depends on constants alone, once. A node of a branch that cannot be computed is left to the
+ * run, which may not come to it. */
 static lw_status fold_constants(lw_network *n, lw_error *err)
 {
     lw_model *m = n->model;
@@ -180,13 +212,27 @@ static lw_status fold_constants(lw_network *n, lw_error *err)
     for (int i = 0; i < m->n_nodes && status == LW_OK; i++) {
         lw_node *node = &m->nodes[i];
         bool constant = true;
+        node->dead = node->fused = is_dead(m, node);
+        if (node->dead)
+            continue;
         for (int k = 0; k < node->n_in; k++)
             constant = constant && (node->in[k] < 0 || values[node->in[k]]);
+        if (!node->impl) {
+            status = unsupported(m, node, err);
+            continue;
+        }
         if (!constant) {
             status = check_node(n, node, err);
             continue;
         }
-        status = lw_network_run_node(n, i, values, err);
+        lw_error later = {0};
+        status = lw_network_run_node(n, i, values, node->guard ? &later : err);
+        if (status != LW_OK && status != LW_E_NOMEM && node->guard) {
+            status = LW_OK;
+            continue;
+        }
+        if (status != LW_OK && node->guard)
+            lw_fail(err, status, "%s", later.message);
         for (int k = 0; k < node->n_out && status == LW_OK; k++)
             if (node->out[k] >= 0)
                 m->values[node->out[k]].constant = values[node->out[k]];
@@ -207,6 +253,12 @@ static lw_status unfold(lw_network *n, lw_error *err)
         bool constant = true;
         for (int k = 0; k < node->n_in; k++)
             constant = constant && (node->in[k] < 0 || m->values[node->in[k]].constant);
+        if (node->dead && !is_dead(m, node)) {
+            node->dead = node->fused = false;
+            if (!node->impl)
+                return unsupported(m, node, err);
+            LW_TRY(check_node(n, node, err));
+        }
         if (!node->folded || constant)
             continue;
         for (int k = 0; k < node->n_out; k++)
@@ -239,7 +291,7 @@ static lw_status open_network(lw_network **out, const char *path, const void *da
                "%s: its opset %d is later than %d: operators that have changed since then run as they were",
                n->model->path, n->model->opset, LW_NEWEST_OPSET);
     for (int i = 0; i < n->model->n_nodes; i++)
-        if (!n->model->nodes[i].impl) {
+        if (!n->model->nodes[i].impl && !n->model->nodes[i].guard) {
             status = unsupported(n->model, &n->model->nodes[i], err);
             goto end;
         }
@@ -405,6 +457,15 @@ lw_status lw_network_check_input(const lw_network *n, int i, const lw_tensor *t,
                    want, lw_tensor_text(t, text, sizeof text));
 }
 
+/* Releases a value that nobody reads after node i. */
+static void let_go(const lw_model *m, lw_tensor **values, int v, int i)
+{
+    if (v < 0 || !values[v] || m->values[v].is_output || m->values[v].last_use > i)
+        return;
+    lw_tensor_release(values[v]);
+    values[v] = NULL;
+}
+
 lw_status lw_network_walk(const lw_network *n, lw_tensor *const *inputs, lw_tensor **outputs,
                           lw_status (*seen)(void *user, int value, const lw_tensor *t, lw_error *err),
                           void *user, lw_error *err)
@@ -426,19 +487,19 @@ lw_status lw_network_walk(const lw_network *n, lw_tensor *const *inputs, lw_tens
             status = lw_fail(err, LW_E_INTERRUPTED, "interrupted");
             goto end;
         }
-        LW_TRY_END(lw_network_run_node(n, i, values, err));
-        for (int k = 0; k < node->n_out && seen; k++)
+        bool allowed;
+        LW_TRY_END(lw_network_allows(n, node, values, &allowed, err));
+        if (allowed)
+            LW_TRY_END(lw_network_run_node(n, i, values, err));
+        for (int k = 0; k < node->n_out && seen && allowed; k++)
             if (node->out[k] >= 0) {
                 LW_TRY_END(lw_network_fetch(n, values[node->out[k]], err));
                 LW_TRY_END(seen(user, node->out[k], values[node->out[k]], err));
             }
-        for (int k = 0; k < node->n_in + node->n_out; k++) { /* what nobody reads any more */
-            int v = k < node->n_in ? node->in[k] : node->out[k - node->n_in];
-            if (v >= 0 && values[v] && !m->values[v].is_output && m->values[v].last_use <= i) {
-                lw_tensor_release(values[v]);
-                values[v] = NULL;
-            }
-        }
+        for (int k = 0, v; (v = lw_node_reads(m, node, k)) != LW_NO_MORE; k++)
+            let_go(m, values, v, i);
+        for (int k = 0; k < node->n_out; k++)
+            let_go(m, values, node->out[k], i);
     }
     for (int i = 0; i < m->n_outputs; i++)
         outputs[i] = lw_tensor_retain(values[m->outputs[i]]);

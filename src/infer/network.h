@@ -32,6 +32,10 @@ lw_status lw_network_fetch(const lw_network *network, lw_tensor *t, lw_error *er
 /* Runs node `i` on values[] (model->n_values tensors, NULL where unknown) and stores what it makes there. */
 lw_status lw_network_run_node(const lw_network *network, int i, lw_tensor **values, lw_error *err);
 
+/* *allowed: whether the conditions in values[] let a node run; without a value, none does. */
+lw_status lw_network_allows(const lw_network *network, const lw_node *node, lw_tensor *const *values,
+                            bool *allowed, lw_error *err);
+
 /* Runs the whole graph. inputs[i] belongs to model->inputs[i]; outputs[i] receives a tensor to release. seen
  * (may be NULL) is called with every value as it is made. */
 lw_status lw_network_run(const lw_network *network, lw_tensor *const *inputs, lw_tensor **outputs,

@@ -350,6 +350,8 @@ static lw_status grow_slots(builder *b)
     if (!slots)
         return lw_fail_memory(b->err, n * sizeof *slots);
     for (int i = 0; i < b->model->n_values; i++) {
+        if (b->model->values[i].inner)
+            continue;
         size_t at = hash(b->model->values[i].name) & (n - 1);
         while (slots[at])
             at = (at + 1) & (n - 1);
@@ -358,6 +360,24 @@ static lw_status grow_slots(builder *b)
     free(b->slots);
     b->slots = slots;
     b->n_slots = n;
+    return LW_OK;
+}
+
+static lw_status new_value(builder *b, const char *name, int *index)
+{
+    lw_model *m = b->model;
+    if (m->n_values == m->values_capacity) {
+        int capacity = 2 * m->values_capacity + 256;
+        lw_value *grown = realloc(m->values, (size_t)capacity * sizeof *grown);
+        if (!grown)
+            return lw_fail_memory(b->err, (size_t)capacity * sizeof *grown);
+        m->values = grown;
+        m->values_capacity = capacity;
+    }
+    lw_value *v = &m->values[m->n_values];
+    *v = (lw_value){.rank = -1, .last_use = -1};
+    LW_TRY(copy_text(&v->name, name, strlen(name), b->err));
+    *index = m->n_values++;
     return LW_OK;
 }
 
@@ -373,19 +393,66 @@ static lw_status value_of(builder *b, const char *name, int *index)
             *index = b->slots[at] - 1;
             return LW_OK;
         }
-    if (m->n_values == m->values_capacity) {
-        int capacity = 2 * m->values_capacity + 256;
-        lw_value *grown = realloc(m->values, (size_t)capacity * sizeof *grown);
-        if (!grown)
-            return lw_fail_memory(b->err, (size_t)capacity * sizeof *grown);
-        m->values = grown;
-        m->values_capacity = capacity;
-    }
-    lw_value *v = &m->values[m->n_values];
-    *v = (lw_value){.rank = -1, .last_use = -1};
-    LW_TRY(copy_text(&v->name, name, strlen(name), b->err));
-    *index = m->n_values++;
+    LW_TRY(new_value(b, name, index));
     b->slots[at] = *index + 1;
+    return LW_OK;
+}
+
+/* ---- branches ---- */
+
+/* The names that a branch gives to values of its own; they hide those of the graphs around it. */
+typedef struct own_name {
+    const char *text;
+    int value;
+} own_name;
+typedef struct scope {
+    const struct scope *outer;
+    own_name *names; /* sorted */
+    size_t n;
+} scope;
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(((const own_name *)a)->text, ((const own_name *)b)->text);
+}
+
+/* The value that a name stands for where `s` (NULL: the main graph) is the innermost scope. */
+static lw_status resolve(builder *b, const scope *s, const char *name, int *index)
+{
+    own_name key = {.text = name};
+    for (; s; s = s->outer) {
+        const own_name *found = s->n ? bsearch(&key, s->names, s->n, sizeof key, by_text) : NULL;
+        if (found) {
+            *index = found->value;
+            return LW_OK;
+        }
+    }
+    return value_of(b, name, index);
+}
+
+/* Values for what the branch's initializers and nodes make. */
+static lw_status open_scope(builder *b, scope *s, const Onnx__GraphProto *g)
+{
+    size_t n = g->n_initializer, k = 0;
+    for (size_t i = 0; i < g->n_node; i++)
+        n += g->node[i]->n_output;
+    s->names = malloc(n * sizeof *s->names + 1);
+    if (!s->names)
+        return lw_fail_memory(b->err, n * sizeof *s->names);
+    for (size_t i = 0; i < g->n_initializer; i++)
+        s->names[k++].text = text(g->initializer[i]->name);
+    for (size_t i = 0; i < g->n_node; i++)
+        for (size_t o = 0; o < g->node[i]->n_output; o++)
+            if (*text(g->node[i]->output[o]))
+                s->names[k++].text = g->node[i]->output[o];
+    if (k)
+        qsort(s->names, k, sizeof *s->names, by_text);
+    for (size_t i = 0; i < k; i++)
+        if (s->n == 0 || strcmp(s->names[s->n - 1].text, s->names[i].text) != 0) {
+            s->names[s->n] = s->names[i];
+            LW_TRY(new_value(b, s->names[s->n].text, &s->names[s->n].value));
+            b->model->values[s->names[s->n++].value].inner = true;
+        }
     return LW_OK;
 }
 
@@ -470,7 +537,7 @@ static lw_status read_attr(builder *b, lw_attr *a, const Onnx__AttributeProto *p
     }
 }
 
-static lw_status read_links(builder *b, int **out, int *n_out, size_t n, char **names)
+static lw_status read_links(builder *b, const scope *s, int **out, int *n_out, size_t n, char **names)
 {
     *out = malloc(n * sizeof **out + 1);
     if (!*out)
@@ -478,7 +545,7 @@ static lw_status read_links(builder *b, int **out, int *n_out, size_t n, char **
     for (size_t i = 0; i < n; i++) {
         (*out)[i] = -1;
         if (names[i] && *names[i])
-            LW_TRY(value_of(b, names[i], &(*out)[i]));
+            LW_TRY(resolve(b, s, names[i], &(*out)[i]));
         *n_out = (int)i + 1;
     }
     return LW_OK;
@@ -494,8 +561,8 @@ static int imported_opset(const Onnx__ModelProto *p, const char *domain)
     return *domain ? 1 : 0;
 }
 
-static lw_status read_node(builder *b, lw_node *node, const Onnx__NodeProto *p, const Onnx__ModelProto *model,
-                           size_t number)
+static lw_status read_node(builder *b, const scope *s, lw_node *node, const Onnx__NodeProto *p,
+                           const Onnx__ModelProto *model, size_t number)
 {
     char name[64];
     snprintf(name, sizeof name, "%.40s #%zu", text(p->op_type), number);
@@ -512,9 +579,103 @@ static lw_status read_node(builder *b, lw_node *node, const Onnx__NodeProto *p, 
         node->n_attrs = (int)i + 1;
         LW_TRY(read_attr(b, &node->attrs[i], p->attribute[i]));
     }
-    LW_TRY(read_links(b, &node->in, &node->n_in, p->n_input, p->input));
-    LW_TRY(read_links(b, &node->out, &node->n_out, p->n_output, p->output));
+    LW_TRY(read_links(b, s, &node->in, &node->n_in, p->n_input, p->input));
+    LW_TRY(read_links(b, s, &node->out, &node->n_out, p->n_output, p->output));
     node->impl = lw_op_find(node->domain, node->op, node->opset);
+    return LW_OK;
+}
+
+static lw_status read_initializer(builder *b, const scope *s, const Onnx__TensorProto *p)
+{
+    lw_model *m = b->model;
+    lw_tensor *t;
+    int v;
+    LW_TRY(resolve(b, s, text(p->name), &v));
+    if (m->values[v].constant)
+        return lw_fail(b->err, LW_E_INPUT, "%s: initializer %s stands twice", m->path, m->values[v].name);
+    LW_TRY(read_tensor(&t, p, m->path, m->from_memory, b->err));
+    m->values[v].constant = t;
+    return LW_OK;
+}
+
+static lw_status read_nodes(builder *b, const scope *s, const Onnx__GraphProto *g, const Onnx__ModelProto *p,
+                            int guard);
+
+/* The nodes of one branch of the If `at`; its outputs become inputs of the If. */
+static lw_status read_branch(builder *b, const scope *outer, int at, const Onnx__GraphProto *g,
+                             const Onnx__ModelProto *p, bool wanted)
+{
+    lw_model *m = b->model;
+    lw_node *node = &m->nodes[at];
+    scope s = {.outer = outer};
+    lw_status status = LW_OK;
+    if (!g || node->n_in < 1 || node->in[0] < 0 || g->n_output != (size_t)node->n_out || g->n_input > 0)
+        return lw_fail(b->err, LW_E_INPUT,
+                       "%s: node %s: its condition and its branches' %d outputs are needed", m->path,
+                       node->name, node->n_out);
+    if (g->n_sparse_initializer > 0)
+        return lw_fail(b->err, LW_E_INPUT, "%s: sparse initializers are not supported", m->path);
+    lw_guard *guards = realloc(m->guards, (size_t)(m->n_guards + 1) * sizeof *guards);
+    if (!guards)
+        return lw_fail_memory(b->err, (size_t)(m->n_guards + 1) * sizeof *guards);
+    m->guards = guards;
+    guards[m->n_guards++] = (lw_guard){node->in[0], wanted, node->guard};
+    int guard = m->n_guards, *in;
+    LW_TRY_END(open_scope(b, &s, g));
+    for (size_t i = 0; i < g->n_initializer; i++)
+        LW_TRY_END(read_initializer(b, &s, g->initializer[i]));
+    LW_TRY_END(read_nodes(b, &s, g, p, guard));
+    node = &m->nodes[at]; /* they may have moved */
+    in = realloc(node->in, ((size_t)node->n_in + g->n_output) * sizeof *in);
+    if (!in) {
+        status = lw_fail_memory(b->err, ((size_t)node->n_in + g->n_output) * sizeof *in);
+        goto end;
+    }
+    node->in = in;
+    for (size_t i = 0; i < g->n_output; i++) {
+        LW_TRY_END(resolve(b, &s, text(g->output[i]->name), &in[node->n_in]));
+        node->n_in++;
+    }
+end:
+    free(s.names);
+    return status;
+}
+
+static const Onnx__GraphProto *graph_of(const Onnx__NodeProto *p, const char *name)
+{
+    for (size_t i = 0; i < p->n_attribute; i++)
+        if (strcmp(text(p->attribute[i]->name), name) == 0)
+            return p->attribute[i]->g;
+    return NULL;
+}
+
+/* All nodes of a graph, and those of its branches. */
+static lw_status read_nodes(builder *b, const scope *s, const Onnx__GraphProto *g, const Onnx__ModelProto *p,
+                            int guard)
+{
+    lw_model *m = b->model;
+    if (g->n_node > INT_MAX / 8 - (size_t)m->n_nodes || g->n_initializer > INT_MAX / 8)
+        return lw_fail(b->err, LW_E_INPUT, "%s: %zu nodes are more than can be handled", m->path, g->n_node);
+    for (size_t i = 0; i < g->n_node; i++) {
+        if (m->n_nodes == m->nodes_capacity) {
+            int capacity = 2 * m->nodes_capacity + (int)g->n_node;
+            lw_node *grown = realloc(m->nodes, (size_t)capacity * sizeof *grown);
+            if (!grown)
+                return lw_fail_memory(b->err, (size_t)capacity * sizeof *grown);
+            m->nodes = grown;
+            m->nodes_capacity = capacity;
+        }
+        int at = m->n_nodes++;
+        m->nodes[at] = (lw_node){.guard = guard};
+        LW_TRY(read_node(b, s, &m->nodes[at], g->node[i], p, (size_t)at));
+        if (m->nodes[at].impl && strcmp(m->nodes[at].op, "If") == 0 && !*m->nodes[at].domain) {
+            if (m->nodes[at].n_in != 1)
+                return lw_fail(b->err, LW_E_INPUT, "%s: node %s: %d inputs", m->path, m->nodes[at].name,
+                               m->nodes[at].n_in);
+            LW_TRY(read_branch(b, s, at, graph_of(g->node[i], "then_branch"), p, true));
+            LW_TRY(read_branch(b, s, at, graph_of(g->node[i], "else_branch"), p, false));
+        }
+    }
     return LW_OK;
 }
 
@@ -531,7 +692,8 @@ static lw_status sort_nodes(builder *b)
     lw_status status = LW_OK;
     int64_t links = 0;
     for (int i = 0; i < m->n_nodes; i++)
-        links += m->nodes[i].n_in;
+        for (int k = 0; lw_node_reads(m, &m->nodes[i], k) != LW_NO_MORE; k++)
+            links++;
     user = malloc(((size_t)links + 1) * sizeof *user);
     if (!maker || !waiting || !users || !user || !queue || !sorted) {
         status = lw_fail_memory(b->err, (size_t)m->n_nodes * sizeof *sorted);
@@ -552,8 +714,7 @@ static lw_status sort_nodes(builder *b)
             maker[v] = i;
         }
     for (int i = 0; i < m->n_nodes; i++)
-        for (int k = 0; k < m->nodes[i].n_in; k++) {
-            int v = m->nodes[i].in[k];
+        for (int k = 0, v; (v = lw_node_reads(m, &m->nodes[i], k)) != LW_NO_MORE; k++) {
             if (v < 0)
                 continue;
             if (maker[v] == -2) {
@@ -573,9 +734,9 @@ static lw_status sort_nodes(builder *b)
     }
     copy_bytes(fill, users, (size_t)m->n_values * sizeof *fill);
     for (int i = 0; i < m->n_nodes; i++)
-        for (int k = 0; k < m->nodes[i].n_in; k++)
-            if (m->nodes[i].in[k] >= 0)
-                user[fill[m->nodes[i].in[k]]++] = i;
+        for (int k = 0, v; (v = lw_node_reads(m, &m->nodes[i], k)) != LW_NO_MORE; k++)
+            if (v >= 0)
+                user[fill[v]++] = i;
     free(fill);
     int head = 0, tail = 0;
     for (int i = 0; i < m->n_nodes; i++)
@@ -612,24 +773,14 @@ static lw_status read_graph(builder *b, const Onnx__ModelProto *p)
 {
     const Onnx__GraphProto *g = p->graph;
     lw_model *m = b->model;
-    if (g->n_node > INT_MAX / 4 || g->n_initializer > INT_MAX / 4)
-        return lw_fail(b->err, LW_E_INPUT, "%s: %zu nodes are more than can be handled", m->path, g->n_node);
-    for (size_t i = 0; i < g->n_initializer; i++) {
-        int v;
-        LW_TRY(value_of(b, text(g->initializer[i]->name), &v));
-        if (m->values[v].constant)
-            return lw_fail(b->err, LW_E_INPUT, "%s: initializer %s stands twice", m->path, m->values[v].name);
-        lw_tensor *t;
-        LW_TRY(read_tensor(&t, g->initializer[i], m->path, m->from_memory, b->err));
-        m->values[v].constant = t;
-    }
+    for (size_t i = 0; i < g->n_initializer; i++)
+        LW_TRY(read_initializer(b, NULL, g->initializer[i]));
     if (g->n_sparse_initializer > 0)
         return lw_fail(b->err, LW_E_INPUT, "%s: sparse initializers are not supported", m->path);
     m->inputs = calloc(g->n_input + 1, sizeof *m->inputs);
     m->overridable = calloc(g->n_input + 1, sizeof *m->overridable);
     m->outputs = calloc(g->n_output + 1, sizeof *m->outputs);
-    m->nodes = calloc(g->n_node + 1, sizeof *m->nodes);
-    if (!m->inputs || !m->overridable || !m->outputs || !m->nodes)
+    if (!m->inputs || !m->overridable || !m->outputs)
         return lw_fail_memory(b->err, g->n_node * sizeof *m->nodes);
     for (size_t i = 0; i < g->n_input; i++) {
         int v;
@@ -647,10 +798,7 @@ static lw_status read_graph(builder *b, const Onnx__ModelProto *p)
         int v;
         LW_TRY(declare(b, g->value_info[i], &v));
     }
-    for (size_t i = 0; i < g->n_node; i++) {
-        m->n_nodes = (int)i + 1;
-        LW_TRY(read_node(b, &m->nodes[i], g->node[i], p, i));
-    }
+    LW_TRY(read_nodes(b, NULL, g, p, 0));
     for (size_t i = 0; i < g->n_output; i++) {
         int v;
         LW_TRY(declare(b, g->output[i], &v));
@@ -662,9 +810,9 @@ static lw_status read_graph(builder *b, const Onnx__ModelProto *p)
     if (!made)
         return lw_fail_memory(b->err, (size_t)m->n_values);
     for (int i = 0; i < m->n_nodes; i++) {
-        for (int k = 0; k < m->nodes[i].n_in; k++)
-            if (m->nodes[i].in[k] >= 0)
-                m->values[m->nodes[i].in[k]].last_use = i;
+        for (int k = 0, v; (v = lw_node_reads(m, &m->nodes[i], k)) != LW_NO_MORE; k++)
+            if (v >= 0)
+                m->values[v].last_use = i;
         for (int k = 0; k < m->nodes[i].n_out; k++)
             if (m->nodes[i].out[k] >= 0)
                 made[m->nodes[i].out[k]] = true;

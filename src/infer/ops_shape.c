@@ -1,5 +1,6 @@
 /* ops_shape.c - operators that move, cut and join elements without computing on them. */
 #include <math.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,20 @@ static lw_status run_identity(const lw_op_call *c, lw_error *err)
 {
     LW_TRY(need(lw_in(c, 0), err));
     c->out[0] = lw_tensor_retain(lw_in(c, 0));
+    return LW_OK;
+}
+
+/* The outputs of the branch that ran; the reader has put those of both behind the condition. */
+static lw_status run_if(const lw_op_call *c, lw_error *err)
+{
+    const lw_tensor *condition = lw_in(c, 0);
+    if (!condition || condition->dtype != LW_BOOL || condition->count != 1)
+        return lw_fail(err, LW_E_INPUT, "the condition is not one bool");
+    int first = lw_tensor_integer(condition, 0) ? 1 : 1 + c->n_out;
+    for (int k = 0; k < c->n_out; k++) {
+        LW_TRY(need(lw_in(c, first + k), err));
+        c->out[k] = lw_tensor_retain(lw_in(c, first + k));
+    }
     return LW_OK;
 }
 
@@ -684,6 +699,7 @@ static lw_status run_pad(const lw_op_call *c, lw_error *err)
 static const char moves[] = "copy", renames[] = "view";
 const lw_op lw_ops_shape[] = {
     {"", "Identity", 1, 0, 1, 1, run_identity, renames, NULL},
+    {"", "If", 1, 0, 1, INT_MAX, run_if, "branch", NULL},
     {"", "Dropout", 7, 0, 1, 3, run_dropout, renames, NULL},
     {"", "Constant", 1, 0, 0, 0, run_constant, renames, NULL},
     {"", "Shape", 1, 0, 1, 1, run_shape, renames, NULL},

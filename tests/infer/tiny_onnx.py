@@ -4,7 +4,7 @@ The kinds are the functions below."""
 import struct
 import sys
 
-FLOAT, UINT8, INT8, INT32, INT64 = 1, 2, 3, 6, 7
+FLOAT, UINT8, INT8, INT32, INT64, BOOL = 1, 2, 3, 6, 7, 9
 
 
 def varint(n):
@@ -36,6 +36,8 @@ def attribute(name, value):
         return chunk(1, name) + number(20, 1) + varint(2 << 3 | 5) + struct.pack("<f", value)
     if isinstance(value, str):
         return chunk(1, name) + number(20, 3) + chunk(4, value)
+    if isinstance(value, bytes):
+        return chunk(1, name) + number(20, 5) + chunk(6, value)
     if isinstance(value[0], str):
         return chunk(1, name) + number(20, 8) + b"".join(chunk(9, v) for v in value)
     return chunk(1, name) + number(20, 7) + b"".join(number(8, v) for v in value)
@@ -165,6 +167,40 @@ def backwards():
                  [value("x", FLOAT, [1, "c", 2])], [value("y", FLOAT, [1, "c", 2]), value("z", FLOAT, [1, "c", 1])],
                  [tensor("s", INT64, [3], struct.pack("<3q", 0, -9, 0)), tensor("e", INT64, [3], struct.pack("<3q", 9, -9, 9)),
                   tensor("t", INT64, [3], struct.pack("<3q", 1, -1, 1))])
+
+
+def branch(nodes, output, tensors=()):
+    return b"".join(chunk(1, n) for n in nodes) + chunk(2, "b") + b"".join(chunk(5, t) for t in tensors) + chunk(12, chunk(1, output))
+
+
+def branches():
+    """y = c ? (d ? x + 10 + z : x + 20) : z * 3, with z = x + x: one name for many things, and a name hidden."""
+    inner = [branch([node("Add", ["x", "k"], ["v"]), node("Add", ["v", "z"], ["w"])], "w", [tensor("k", FLOAT, [], floats(10))]),
+             branch([node("Add", ["x", "k"], ["v"])], "v", [tensor("k", FLOAT, [], floats(20))])]
+    outer = [branch([node("If", ["d"], ["v"], then_branch=inner[0], else_branch=inner[1])], "v"),
+             branch([node("Mul", ["z", "k"], ["v"])], "v", [tensor("k", FLOAT, [], floats(3))])]
+    return model([node("Add", ["x", "x"], ["z"]), node("If", ["c"], ["y"], then_branch=outer[0], else_branch=outer[1])],
+                 [value("x", FLOAT, [2]), value("c", BOOL, []), value("d", BOOL, [1])], [value("y", FLOAT, [2])],
+                 [tensor("k", FLOAT, [], floats(1000))])
+
+
+def dead_branch(taken="then", kind="bool"):
+    """A condition with a default, true: the other branch has an operator that is not supported, and a constant that cannot be made."""
+    good = branch([node("Relu", ["x"], ["v"])], "v")
+    bad = branch([node("Reshape", ["k", "s"], ["r"]), node("Frobnicate", ["x"], ["v"], name="middle")], "v",
+                 [tensor("k", FLOAT, [1], floats(1)), tensor("s", INT64, [1], struct.pack("<q", 7))])
+    then, otherwise = (good, bad) if taken == "then" else (bad, good)
+    condition = tensor("c", BOOL, [], b"\1") if kind == "bool" else tensor("c", FLOAT, [], floats(1))
+    attributes = {"then_branch": then, "else_branch": otherwise} if kind != "half" else {"then_branch": then}
+    return model([node("If", ["c"], ["y"], name="fork", **attributes)], [value("x", FLOAT, [2]), value("c", BOOL, [])],
+                 [value("y", FLOAT, [2])], [condition])
+
+
+def cyclic_branch():
+    """A branch that reads what its own If makes."""
+    return model([node("If", ["c"], ["y"], name="fork", then_branch=branch([node("Relu", ["y"], ["v"])], "v"),
+                       else_branch=branch([node("Relu", ["x"], ["v"])], "v"))],
+                 [value("x", FLOAT, [2]), value("c", BOOL, [])], [value("y", FLOAT, [2])])
 
 
 def external(location):
