@@ -8,12 +8,14 @@ or must not, be there; and kernels that must not spill. Prints one line a breach
       cmake --preset release && cmake --build build/release --target lanewise
       scripts/check-cuda.py --table build/release/liblanewise.a > docs/machine-code.md
 
-cuobjdump is taken from the toolkit, else from PyPI's nvidia-cuda-cuobjdump and -nvdisasm (into build/tools)."""
+cuobjdump and nvdisasm are taken from the toolkit, else from PyPI (into build/tools)."""
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
+import tempfile
 from collections import Counter, defaultdict
 from concurrent.futures import ThreadPoolExecutor
 
@@ -36,7 +38,7 @@ def find_cuobjdump():
         if not found:
             sys.exit("check-cuda: no cuobjdump in the toolkit nor in PyPI's nvidia-cuda-cuobjdump")
         path = found[0]
-    # cuobjdump calls nvdisasm, which lies beside it
+    # nvdisasm lies beside it
     for program in ("cuobjdump", "nvdisasm"):
         if os.path.exists(os.path.join(os.path.dirname(path), program)):
             os.chmod(os.path.join(os.path.dirname(path), program), 0o755)
@@ -54,58 +56,86 @@ class Kernel:
         self.places = defaultdict(list)  # addresses of the opcodes that LOOPS asks for
 
 
-def read_one(tool, path, wanted):
-    """{(arch, kernel): Kernel} of the file's device functions for one architecture."""
-    kernels = defaultdict(Kernel)
+def functions(data):
+    """(name, machine code) of the functions in a cubin, a 64-bit ELF file."""
+    table, = struct.unpack_from("<Q", data, 40)
+    size, n, names = struct.unpack_from("<HHH", data, 58)
+    # name, type, flags, address, offset, length
+    sections = [struct.unpack_from("<IIQQQQ", data, table + i * size) for i in range(n)]
+    for name, _, _, _, offset, length in sections:
+        start = sections[names][4] + name
+        text = data[start:data.index(b"\0", start)].decode()
+        if text.startswith(".text."):
+            yield text[len(".text."):], data[offset:offset + length]
+
+
+def disassemble(tool, arch, code):
+    """Fills Kernel objects from [(Kernel, machine code)], all of one architecture, by one process: each takes half a
+    second before it reads its first instruction."""
     looked_for = {opcode for _, _, _, rule, opcode, _ in expectations() if rule == "loop-nospill"}
-    arch = kernel = None
-    usage = subprocess.run([tool, "-arch", wanted, "-res-usage", path], capture_output=True, text=True, check=True).stdout
-    for line in usage.splitlines():
-        if m := re.match(r"\s*arch = (sm_\d+)", line):
-            arch = m[1]
-        elif m := re.search(r"Function (\S+?):?$", line.strip()):
-            kernel = m[1]
-        elif m := re.search(r"REG:(\d+) STACK:(\d+) SHARED:(\d+)", line):
-            k = kernels[arch, kernel]
-            k.registers, k.stack, k.shared = map(int, m.groups())
-    process = subprocess.Popen([tool, "-arch", wanted, "-sass", path], stdout=subprocess.PIPE, text=True)
-    for line in process.stdout:
-        words = line.split(None, 3)
-        if len(words) > 1 and words[0].startswith("/*") and words[0] != "/*":  # /*0010*/ [@P0] OPCODE ...
+    with tempfile.NamedTemporaryFile() as file:
+        for _, text in code:
+            file.write(text)
+        file.flush()
+        nvdisasm = os.path.join(os.path.dirname(os.path.realpath(tool)), "nvdisasm")
+        process = subprocess.Popen([nvdisasm, "-b", "SM" + arch[3:], file.name], stdout=subprocess.PIPE, text=True)
+        rest, base, end = iter(code), 0, 0
+        for line in process.stdout:
+            words = line.split(None, 3)
+            if len(words) < 2 or not words[0].startswith("/*") or words[0] == "/*":
+                continue
+            at = int(words[0].strip("/*"), 16)  # /*0010*/ [@P0] OPCODE ...
+            while at >= end:
+                k, text = next(rest)
+                base, end = end, end + len(text)
             opcode = (words[2] if words[1][0] == "@" else words[1]).rstrip(";")
-            k, base = kernels[arch, kernel], opcode.split(".")[0]
+            name = opcode.split(".")[0]
             k.opcodes[opcode] += 1
-            if base in ("STL", "LDL", "BRA") or base in looked_for:
-                at = int(words[0].strip("/*"), 16)
-                if base == "BRA":
+            if name in ("STL", "LDL", "BRA") or name in looked_for:
+                at -= base
+                if name == "BRA":
                     target = re.search(r"\b0x([0-9a-f]+)", line.split(";")[0])
-                    to = int(target[1], 16) if target else at + 1
+                    to = int(target[1], 16) - base if target else at + 1
                     if opcode.startswith("BRA.DIV"):
                         k.aside = min(k.aside, to)
                     elif to <= at:
                         k.loops.append((to, at))
-                elif base in looked_for:
-                    k.places[base].append(at)
+                elif name in looked_for:
+                    k.places[name].append(at)
                 else:
                     k.local.append(at)
-        elif len(words) == 3 and words[:2] == ["Function", ":"]:
-            kernel = words[2].strip()
-        elif m := re.match(r"\s*(?:code for|arch =) (sm_\d+)", line):
-            arch = m[1]
     if process.wait() != 0:
-        sys.exit("check-cuda: cuobjdump -sass failed")
-    return {key: k for key, k in kernels.items() if key[0] and k.opcodes}
+        sys.exit("check-cuda: nvdisasm failed")
 
 
-def read(tool, path):
-    """The same of every architecture in it: the disassembler takes seconds for each, so several run at a time."""
-    listing = subprocess.run([tool, "-lelf", path], capture_output=True, text=True, check=True).stdout
-    archs = sorted(set(re.findall(r"\.(sm_\d+[af]?)\.cubin", listing)))
-    kernels = {}
+def read(tool, paths, wanted=lambda arch, name: True):
+    """For each file {(arch, function): Kernel} of its device functions; opcodes only of the wanted ones."""
+    files, code = [], defaultdict(list)
+    for path in paths:
+        kernels = defaultdict(Kernel)
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([tool, "-xelf", "all", os.path.abspath(path)], cwd=folder, stdout=subprocess.DEVNULL, check=True)
+            for cubin in sorted(os.listdir(folder)):
+                arch = re.search(r"\.(sm_\d+[af]?)\.cubin$", cubin)[1]
+                with open(os.path.join(folder, cubin), "rb") as file:
+                    for name, text in functions(file.read()):
+                        k = kernels[arch, name]
+                        if wanted(arch, name):
+                            code[arch].append((k, text))
+        usage = subprocess.run([tool, "-res-usage", path], capture_output=True, text=True, check=True).stdout
+        arch = kernel = None
+        for line in usage.splitlines():
+            if m := re.match(r"\s*arch = (sm_\d+[af]?)", line):
+                arch = m[1]
+            elif m := re.search(r"Function (\S+?):?$", line.strip()):
+                kernel = m[1]
+            elif (m := re.search(r"REG:(\d+) STACK:(\d+) SHARED:(\d+)", line)) and (arch, kernel) in kernels:
+                k = kernels[arch, kernel]
+                k.registers, k.stack, k.shared = map(int, m.groups())
+        files.append(kernels)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for found in pool.map(lambda arch: read_one(tool, path, arch), archs):
-            kernels.update(found)
-    return kernels
+        list(pool.map(lambda arch: disassemble(tool, arch, code[arch]), sorted(code)))
+    return files
 
 
 def count(kernel, opcode):
@@ -243,10 +273,13 @@ def main():
         args = args[1:]
     if not args:
         sys.exit(__doc__)
-    tool = find_cuobjdump()
-    kernels = {}
-    for path in args:
-        kernels.update(read(tool, path))
+    kernels, rules = {}, [(pattern, archs) for _, pattern, archs, _, _, _ in expectations()]
+
+    def ruled(arch, name):
+        return any((archs == ["all"] or arch[3:] in archs) and re.search(pattern, name) for pattern, archs in rules)
+
+    for found in read(find_cuobjdump(), args, (lambda arch, name: True) if as_table else ruled):
+        kernels.update(found)
     if as_table:
         return table(kernels)
     return 1 if check(kernels) else 0

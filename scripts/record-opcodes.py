@@ -17,8 +17,8 @@ def main():
     tool = sys.argv[1]
     os.environ["PATH"] = os.path.dirname(os.path.realpath(tool)) + os.pathsep + os.environ["PATH"]
     print('/* Made by scripts/record-opcodes.py. */\n#include "opcodes.h"\n\nconst opcodes_recorded opcodes_record[] = {')
-    for path in sys.argv[2:]:
-        for (arch, name), kernel in sorted(check_cuda.read(tool, path).items()):
+    for kernels in check_cuda.read(tool, sys.argv[2:]):
+        for (arch, name), kernel in sorted(kernels.items()):
             codes = sorted(kernel.opcodes.items(), key=lambda item: -item[1])[:16]
             print('    {"%s", "%s", "%s"},' % (arch, name, ",".join("%s %d" % item for item in codes)))
     print("    {0, 0, 0},\n};")
