@@ -9,7 +9,8 @@
 #   default   align.test_backends 40 (77 before the reference answered once for all instruction sets),
 #             paths.test_backends 32 (38), cli.bench 15 (20), cli.search 8
 #   asan      align_cpu_isa.c: plain 17 (49), SSE4.1 19 (59) with one copy of the pairs' loop; align.test_search 87,
-#             cli.bench 58 (160) and cli.search 25 with shorter inputs (SANITIZED in tests/cli/run.py)
+#             cli.bench 58 (160) and cli.search 25 with shorter inputs (SANITIZED in tests/cli/run.py); with GCC's checks as calls
+#             align_cpu_isa.c takes 14 for AVX2 (69) and search_cpu_isa.c 7 (13), but what they compute five times as long
 #   fuzz      align_cpu_isa.c plain 73 by clang with one copy, infer_cpu_isa.c plain 30; 110 elapsed of fuzzing
 #   cuda      each .cu file costs 5 for the ten architectures before its first kernel; check-cuda.py 7 for each
 #             architecture (25 while every object file had its own disassembler)
