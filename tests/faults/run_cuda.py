@@ -153,7 +153,8 @@ class Run:
                 self.code = None
                 return self
             self.code, self.out, self.err = done.returncode, done.stdout, done.stderr.decode(errors="replace")
-            self.made = sorted(n for n in os.listdir(folder) if n not in os.listdir(self.source))
+            given = set(os.listdir(self.source))
+            self.made = sorted(n for n in os.listdir(folder) if n not in given)
             self.bytes = {}
             for name in self.made:
                 with open(os.path.join(folder, name), "rb") as file:
@@ -318,20 +319,24 @@ class Faults:
 
     def hostile(self):
         """Models that lead nowhere good: every backend says no, or gives what scalar gives."""
+        with tempfile.TemporaryDirectory() as source:  # each run of the other parts links all that stands in theirs
+            self.hostile_in(source)
+
+    def hostile_in(self, source):
         items = []
         for name, model, inputs in hostile_gpu.models():
             if not re.search(self.args.only, name):
                 continue
-            faults.write("%s/h.%s.onnx" % (self.source, name), model)
+            faults.write("%s/h.%s.onnx" % (source, name), model)
             words = ["infer", "h.%s.onnx" % name, "--output", "out.npy", "-q", "-t", "2"]
             for letter, array in inputs.items():
-                faults.write("%s/h.%s.%s.npy" % (self.source, name, letter), array)
+                faults.write("%s/h.%s.%s.npy" % (source, name, letter), array)
                 words += ["--input", "%s=h.%s.%s.npy" % (letter, name, letter)]
             items.append((name, words))
         slices = [(backend, items[i::4]) for i in range(4) for backend in INFER + ("cpu", "scalar")]
         runs = collections.defaultdict(dict)
         with concurrent.futures.ThreadPoolExecutor(self.args.jobs) as pool:
-            done = pool.map(lambda one: run_list(self.args, self.source, [(words + ["--backend", one[0]], None) for _, words in one[1]]), slices)
+            done = pool.map(lambda one: run_list(self.args, source, [(words + ["--backend", one[0]], None) for _, words in one[1]]), slices)
             for (backend, some), results in zip(slices, done):
                 runs[backend].update((name, run) for (name, _), run in zip(some, results))
         others = collections.Counter()
