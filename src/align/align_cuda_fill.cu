@@ -75,6 +75,37 @@ LW_DEVICE void build_profile(const lw_fill_args &a, uint4 *profile, const lw_pat
     lw_warp_sync(LW_ALL_LANES);
 }
 
+/* The profile of one lane of each group, which goes on to other columns: `column` of the first in group
+ * order, by all lanes of the group. */
+template <int WORD, int HALVES>
+LW_DEVICE void rebuild_profile(const lw_fill_args &a, const lw_bundle &b, uint4 *profiles, int32_t lane,
+                               int32_t first_column)
+{
+    const int32_t group = lw_lane() / b.lanes, to = group * b.lanes + lane,
+                  total = b.blocks * LW_PATH_COLUMNS;
+    uint4 *profile = profiles + (to >> 3) * a.n_letters * letter_quads<WORD>() + (to & 7);
+    if (to < LW_WARP)
+        for (int half = 0; half < HALVES; half++) {
+            const int32_t index = group * HALVES + half;
+            const lw_path_job job = a.jobs[b.first + (index < b.n ? index : 0)];
+            for (int32_t c = lw_lane() - group * b.lanes; c < LW_PATH_COLUMNS; c += b.lanes) {
+                const int32_t i = first_column + c - (total - job.qlen);
+                const int code = i >= 0 ? lw_letter_at(a.queries, job.query + i) : -1;
+                for (int letter = 0; letter < a.n_letters; letter++) {
+                    uint4 *at = profile + letter * letter_quads<WORD>();
+                    const int32_t s =
+                        code < 0 ? a.by.pad
+                                 : a.table->score[code * LW_MAX_LETTERS + letter] * a.by.scale + a.by.tag;
+                    if (WORD == LW_WORD_S16)
+                        ((int8_t *)(at + half * a.n_letters * LW_WARP))[c] = (int8_t)s;
+                    else
+                        ((int32_t *)(at + c / 4 * 8))[c % 4] = s;
+                }
+            }
+        }
+    lw_warp_sync(LW_ALL_LANES);
+}
+
 /* Where the profile of letter k of four lies: a product on the FMA pipe. Letters come times 4 where a letter
  * takes 512 bytes. */
 LW_DEVICE uint32_t letter_address(uint32_t lookup, uint32_t four, int k)
@@ -95,15 +126,16 @@ LW_DEVICE uint32_t feed_word(const feed &f, int32_t at)
     return f.words[at < f.last ? at : f.last];
 }
 
-LW_DEVICE feed feed_of(const lw_letters &l, int64_t letter, int32_t most)
+/* Letters from number `letter` on, `most` of them there; the first to be taken are those of `eighth`. */
+LW_DEVICE feed feed_of(const lw_letters &l, int64_t letter, int32_t most, int32_t eighth)
 {
     const int64_t bit = letter * l.bits;
     feed f;
     f.words = l.words + (bit >> 5);
     f.shift = (int32_t)(bit & 31);
-    f.last = ((most * l.bits + f.shift) >> 5) + 1;
-    f.now = f.words[0];
-    f.then = feed_word(f, 1);
+    f.last = (int32_t)(((int64_t)most * l.bits + f.shift) >> 5) + 1;
+    f.now = feed_word(f, eighth);
+    f.then = feed_word(f, eighth + 1);
     return f;
 }
 
@@ -251,8 +283,9 @@ template <int WORD, int PIECES, int HALVES> struct lane_state {
     uint32_t *directions;
     uint2 *given, *above;
     uint32_t *given2, *above2;
-    int32_t rows, total, at;
-    bool leads, watches; /* first lane of a group; looks for ends in every row */
+    int32_t from, rows, at; /* the strip's first row, and behind its last */
+    int32_t below;          /* the lane that has the columns on the left */
+    bool leads, watches;    /* nobody has those; looks for ends in every row */
 };
 
 /* H exceeds what the lane has seen: notes the first row of its best, and with directions its values there, as
@@ -290,7 +323,7 @@ LW_DEVICE void keep_above(const lw_fill_args &a, const lw_path_arithmetic &by,
                           const lane_state<WORD, PIECES, HALVES> &l, int32_t row)
 {
     constexpr int C = LW_PATH_COLUMNS;
-    const int64_t from = (int64_t)((row >> a.tile_bits) - 1) * l.total;
+    const int64_t from = (int64_t)(((row - l.from) >> a.tile_bits) - 1) * LW_PATH_STRIP;
 #pragma unroll
     for (int c = 0; c < C; c += 2)
         *(uint4 *)(l.above + from + c) = make_uint4(l.s.h[c] * by.one, l.s.e[0][c] * by.one,
@@ -301,6 +334,13 @@ LW_DEVICE void keep_above(const lw_fill_args &a, const lw_path_arithmetic &by,
             *(uint4 *)(l.above2 + from + c) =
                 make_uint4(l.s.e[PIECES - 1][c] * by.one, l.s.e[PIECES - 1][c + 1] * by.one,
                            l.s.e[PIECES - 1][c + 2] * by.one, l.s.e[PIECES - 1][c + 3] * by.one);
+}
+
+/* What the lane with the columns on the left has; with directions that may be any lane of the group. */
+template <int DIRECTIONS> LW_DEVICE uint32_t from_left(uint32_t value, int32_t below)
+{
+    return DIRECTIONS ? lw_from_lane(LW_ALL_LANES, value, below, LW_WARP)
+                      : lw_from_below(LW_ALL_LANES, value, 1, LW_WARP);
 }
 
 /* The lane's next rows: letters `k` and following of `four`. PLAIN: every lane is within its rows, and none
@@ -314,14 +354,15 @@ LW_DEVICE void next_rows(const lw_fill_args &a, const lw_path_arithmetic &by,
     uint32_t left[SIDE], v[SIDE];
 #pragma unroll
     for (int r = 0; r < SIDE; r++) {
-        left[r] = lw_from_below(LW_ALL_LANES, l.last_h[r], 1, LW_WARP);
+        left[r] = from_left<DIRECTIONS>(l.last_h[r], l.below);
 #pragma unroll
         for (int p = 0; p < PIECES; p++)
-            l.last_f[r][p] = lw_from_below(LW_ALL_LANES, l.last_f[r][p], 1, LW_WARP);
+            l.last_f[r][p] = from_left<DIRECTIONS>(l.last_f[r][p], l.below);
         lw_shared_take<PIECES>(staged + (uint32_t)((k + r) * sizeof(uint4)), l.leads, left[r], l.last_f[r]);
     }
-    if (PLAIN || row >= 0) {
-        if (!DIRECTIONS && checkpoint && (row & (a.tile - 1)) == 0 && (PLAIN || (row > 0 && row < l.rows)))
+    if (PLAIN || row >= (DIRECTIONS ? 0 : l.from)) {
+        if (!DIRECTIONS && checkpoint && (row & (a.tile - 1)) == 0 &&
+            (PLAIN || (row > l.from && row < l.rows)))
             keep_above<WORD, PIECES, HALVES>(a, by, l, row);
 #pragma unroll
         for (int r = 0; r < SIDE; r++) {
@@ -364,6 +405,20 @@ LW_DEVICE void next_rows(const lw_fill_args &a, const lw_path_arithmetic &by,
     l.diagonal = left[SIDE - 1];
 }
 
+/* The lane's columns come from outside the band into it. */
+template <int WORD, int PIECES, int HALVES>
+LW_DEVICE void start_outside(const lw_path_arithmetic &by, lane_state<WORD, PIECES, HALVES> &l)
+{
+    l.diagonal = by.outside_h;
+#pragma unroll
+    for (int c = 0; c < LW_PATH_COLUMNS; c++) {
+        l.s.h[c] = by.outside_h;
+#pragma unroll
+        for (int p = 0; p < PIECES; p++)
+            l.s.e[p][c] = by.outside_f[p];
+    }
+}
+
 template <int WORD, int PIECES, int DIRECTIONS>
 __global__ void __launch_bounds__(128, PIECES == 2 ? 3 : 4) path_fill(const lw_fill_args a)
 {
@@ -372,7 +427,8 @@ __global__ void __launch_bounds__(128, PIECES == 2 ? 3 : 4) path_fill(const lw_f
     const int lane = lw_lane(), warp = (int)threadIdx.x / LW_WARP;
     const int32_t warp_quads = HALVES * a.n_letters * letter_quads<WORD>() * 4;
     uint4 *staged = lw_path_shared + warp * (warp_quads + BLOCK);
-    uint4 *profile = staged + BLOCK + (lane >> 3) * a.n_letters * letter_quads<WORD>() + (lane & 7);
+    uint4 *profiles = staged + BLOCK;
+    uint4 *profile = profiles + (lane >> 3) * a.n_letters * letter_quads<WORD>() + (lane & 7);
     const lw_path_arithmetic by = a.by;
 
     for (;;) {
@@ -385,28 +441,31 @@ __global__ void __launch_bounds__(128, PIECES == 2 ? 3 : 4) path_fill(const lw_f
         const int32_t strip = a.strips[at].strip;
         const lw_bundle bundle = a.bundles[a.strips[at].bundle];
         const int lanes = bundle.lanes, group = lane / lanes, in_group = lane - group * lanes;
-        const int32_t total = bundle.strips * lanes * C, first_column = (strip * lanes + in_group) * C;
+        const int32_t total = bundle.strips * bundle.blocks * C;
         const bool last_strip = strip == bundle.strips - 1, corner = a.ends_at == LW_END_CORNER;
+        const lw_rows rows = DIRECTIONS ? lw_rows{0, bundle.rows} : lw_strip_rows(&bundle, strip, a.tile);
+        int32_t first_column = (strip * lanes + in_group) * C;
 
         lane_state<WORD, PIECES, HALVES> l;
         lw_path_job job[HALVES];
         feed letters[HALVES];
-        int32_t plain_rows = bundle.rows, least[HALVES];
+        int32_t plain_rows = rows.to, least[HALVES];
         for (int half = 0; half < HALVES; half++) {
             const int32_t index = group * HALVES + half;
             const bool real = index < bundle.n;
             job[half] = a.jobs[bundle.first + (real ? index : 0)];
-            const bool ends = real && (a.ends_at == LW_END_ANYWHERE || (last_strip && in_group == lanes - 1));
+            const bool last = last_strip && in_group == bundle.blocks - 1;
+            const bool ends = real && (a.ends_at == LW_END_ANYWHERE || last);
             l.limit[half] = ends ? job[half].tlen : 0;
             l.end_row[half] = INT32_MAX;
             least[half] = !ends                          ? (WORD == LW_WORD_S32 ? INT32_MAX : INT16_MAX)
                           : a.ends_at == LW_END_ANYWHERE ? lw_low2(by.zero)
                                                          : (WORD == LW_WORD_S32 ? INT32_MIN : INT16_MIN);
-            letters[half] =
-                feed_of(a.targets, job[half].target - SIDE * in_group, job[half].tlen + SIDE * in_group);
+            letters[half] = feed_of(a.targets, job[half].target - SIDE * in_group,
+                                    job[half].tlen + SIDE * in_group, rows.from >> 3);
             l.lookup[half] =
                 lw_shared_address(profile) + half * (uint32_t)(a.n_letters * LW_WARP * sizeof(uint4));
-            if (corner && ends && job[half].tlen - 1 < plain_rows)
+            if (corner && real && last_strip && job[half].tlen - 1 < plain_rows)
                 plain_rows = job[half].tlen - 1;
         }
         l.best = WORD == LW_WORD_S32 ? (uint32_t)least[0] : lw_pack2(least[0], least[HALVES - 1]);
@@ -428,6 +487,8 @@ __global__ void __launch_bounds__(128, PIECES == 2 ? 3 : 4) path_fill(const lw_f
             for (int p = 0; p < PIECES; p++)
                 l.s.e[p][c < 0 ? 0 : c] = h + by.open[p];
         }
+        if (rows.from > 0)
+            start_outside<WORD, PIECES, HALVES>(by, l);
 #pragma unroll
         for (int r = 0; r < SIDE; r++) {
             l.last_h[r] = l.s.h[C - 1];
@@ -436,14 +497,19 @@ __global__ void __launch_bounds__(128, PIECES == 2 ? 3 : 4) path_fill(const lw_f
                 l.last_f[r][p] = by.edge_f[p];
         }
 
-        /* the lane's row at a time, which goes by the rows of a group's first lane */
-        const int32_t behind = SIDE * in_group, lag = SIDE * (lanes - 1);
-        const int32_t times = bundle.rows + lag, slots = lw_path_slots(bundle.rows, lanes);
+        /* the lane's row at a time, which goes by the rows of block 0 */
+        int32_t behind = SIDE * in_group;
+        const int32_t times = rows.to + SIDE * (bundle.blocks - 1);
+        const int32_t slots = lw_path_slots(bundle.rows, bundle.blocks);
+        int32_t turns = 0, turn = bundle.blocks > lanes ? lw_band_turn(bundle.high, lanes, 0) : INT32_MAX;
+        lw_rows left_rows = {0, bundle.rows};
         const uint2 *taken = NULL;
         const uint32_t *taken2 = NULL;
-        l.rows = bundle.rows;
-        l.total = total;
+        l.from = rows.from;
+        l.rows = rows.to;
         l.at = at;
+        l.below = group * lanes + (in_group > 0 ? in_group : lanes) - 1;
+        l.below = l.below < LW_WARP ? l.below : lane; /* of a group cut short */
         l.leads = in_group == 0;
         l.watches = a.ends_at == LW_END_ANYWHERE || (a.ends_at == LW_END_LAST_COLUMN && last_strip);
         l.given = l.above = NULL;
@@ -461,37 +527,77 @@ __global__ void __launch_bounds__(128, PIECES == 2 ? 3 : 4) path_fill(const lw_f
         } else {
             const lw_checkpoints keep = lw_checkpoints_of(a, bundle);
             const int32_t tile = (first_column + C) / a.tile;
-            taken = keep.behind + ((int64_t)strip * (LW_PATH_STRIP / a.tile) - 1) * bundle.rows;
-            taken2 = keep.behind2 + ((int64_t)strip * (LW_PATH_STRIP / a.tile) - 1) * bundle.rows;
+            const int64_t left_tile = (int64_t)strip * (LW_PATH_STRIP / a.tile) - 1;
+            if (strip > 0)
+                left_rows = lw_strip_rows(&bundle, strip - 1, a.tile);
+            taken = keep.behind + left_tile * bundle.height - left_rows.from;
+            taken2 = keep.behind2 + left_tile * bundle.height - left_rows.from;
             if ((first_column + C) % a.tile == 0) {
-                l.given = keep.behind + (int64_t)(tile - 1) * bundle.rows;
-                l.given2 = keep.behind2 + (int64_t)(tile - 1) * bundle.rows;
+                l.given = keep.behind + (int64_t)(tile - 1) * bundle.height - rows.from;
+                l.given2 = keep.behind2 + (int64_t)(tile - 1) * bundle.height - rows.from;
             }
-            l.above = keep.above + first_column;
-            l.above2 = keep.above2 + first_column;
+            l.above = keep.above + strip * keep.strip_above + in_group * C;
+            l.above2 = keep.above2 + strip * keep.strip_above + in_group * C;
         }
-        /* with directions the values of the row that holds the best end are needed before the next row */
-        const int32_t plain_from = DIRECTIONS && a.ends_at == LW_END_ANYWHERE ? INT32_MAX : lag;
+        /* In plain rows every lane is behind the strip's first, above which there are no checkpoints. With
+         * directions the values of the row that holds the best end are needed before the next row. */
+        const int32_t plain_from =
+            DIRECTIONS && a.ends_at == LW_END_ANYWHERE ? INT32_MAX : rows.from + SIDE * (lanes - 1) + 1;
+        /* down a band nothing but the end in the last block needs a check */
+        if (bundle.blocks > lanes)
+            plain_rows += SIDE * (bundle.blocks - 1);
         if (strip == 0)
             for (int32_t k = lane; k < BLOCK; k += LW_WARP)
                 staged[k] = make_uint4(by.edge_h, by.edge_f[0], by.edge_f[PIECES - 1], 0);
         lw_warp_sync(LW_ALL_LANES);
 
-        for (int32_t block = 0; block < times; block += BLOCK) {
+        for (int32_t block = rows.from; block < times; block += BLOCK) {
             if (strip > 0) {
                 if (lane == 0)
-                    lw_await(a.progress + at - 1, block + BLOCK < bundle.rows ? block + BLOCK : bundle.rows);
+                    lw_await(a.progress + at - 1,
+                             block + BLOCK < left_rows.to ? block + BLOCK : left_rows.to);
                 lw_warp_sync(LW_ALL_LANES);
-                for (int32_t k = lane; k < BLOCK && block + k < bundle.rows; k += LW_WARP) {
-                    const uint2 w = lw_taken2(taken + block + k);
-                    staged[k] = make_uint4(w.x, w.y, PIECES == 2 ? lw_taken(taken2 + block + k) : 0, 0);
+                for (int32_t k = lane; k < BLOCK; k += LW_WARP) {
+                    uint4 border = make_uint4(by.outside_h, by.outside_f[0], by.outside_f[PIECES - 1], 0);
+                    if (block + k < left_rows.to) {
+                        const uint2 w = lw_taken2(taken + block + k);
+                        border = make_uint4(w.x, w.y, PIECES == 2 ? lw_taken(taken2 + block + k) : 0, 0);
+                    }
+                    staged[k] = border;
                 }
                 lw_warp_sync(LW_ALL_LANES);
             }
             const int32_t to = block + BLOCK < times ? block + BLOCK : times;
-            uint32_t from_left = lw_shared_address(staged);
+            uint32_t border_at = lw_shared_address(staged);
 #pragma unroll 1
             for (int32_t eight = block; eight < to; eight += 8) {
+                /* lanes whose columns have left the band go on */
+                for (; DIRECTIONS && eight >= turn; turn = lw_band_turn(bundle.high, lanes, ++turns)) {
+                    const int32_t from = turns % lanes, next = turns + lanes;
+                    lw_warp_sync(LW_ALL_LANES);
+                    if (turns == 0)
+                        for (int32_t k = lane; k < BLOCK; k += LW_WARP)
+                            staged[k] =
+                                make_uint4(by.outside_h, by.outside_f[0], by.outside_f[PIECES - 1], 0);
+                    if (next < bundle.blocks)
+                        rebuild_profile<WORD, HALVES>(a, bundle, profiles, from, next * C);
+                    l.leads = in_group == (turns + 1) % lanes;
+                    if (in_group == from && next < bundle.blocks) {
+                        start_outside<WORD, PIECES, HALVES>(by, l);
+                        behind = SIDE * next;
+                        first_column = next * C;
+                        for (int half = 0; half < HALVES; half++) {
+                            const int32_t index = group * HALVES + half;
+                            const lw_path_job j = a.jobs[bundle.first + (index < bundle.n ? index : 0)];
+                            letters[half] =
+                                feed_of(a.targets, j.target - behind, j.tlen + behind, eight >> 3);
+                            l.limit[half] = next == bundle.blocks - 1 && index < bundle.n ? j.tlen : 0;
+                        }
+                        if (next == bundle.blocks - 1)
+                            l.best = each<WORD>(WORD == LW_WORD_S32 ? (uint32_t)INT32_MIN : 0x8000u);
+                    }
+                    lw_warp_sync(LW_ALL_LANES);
+                }
                 uint32_t four[HALVES], then[HALVES];
 #pragma unroll
                 for (int half = 0; half < HALVES; half++) {
@@ -507,20 +613,20 @@ __global__ void __launch_bounds__(128, PIECES == 2 ? 3 : 4) path_fill(const lw_f
                     if (!DIRECTIONS && plain && a.ends_at == LW_END_ANYWHERE) {
 #pragma unroll 1
                         for (int k = 0; k < 4; k += SIDE)
-                            next_rows<WORD, PIECES, DIRECTIONS, HALVES, 2>(a, by, l, four, k, from_left,
+                            next_rows<WORD, PIECES, DIRECTIONS, HALVES, 2>(a, by, l, four, k, border_at,
                                                                            row + k, checkpoint);
                     } else if (plain) {
 #pragma unroll
                         for (int k = 0; k < 4; k += SIDE)
-                            next_rows<WORD, PIECES, DIRECTIONS, HALVES, 1>(a, by, l, four, k, from_left,
+                            next_rows<WORD, PIECES, DIRECTIONS, HALVES, 1>(a, by, l, four, k, border_at,
                                                                            row + k, checkpoint);
                     } else {
 #pragma unroll 1
                         for (int k = 0; k < 4 && time + k < to; k += SIDE)
-                            next_rows<WORD, PIECES, DIRECTIONS, HALVES, 0>(a, by, l, four, k, from_left,
+                            next_rows<WORD, PIECES, DIRECTIONS, HALVES, 0>(a, by, l, four, k, border_at,
                                                                            row + k, checkpoint);
                     }
-                    from_left += 4 * (uint32_t)sizeof(uint4);
+                    border_at += 4 * (uint32_t)sizeof(uint4);
                     if (DIRECTIONS) /* four rows of a lane lie together */
                         l.directions += LW_WARP * 4 * WORDS;
 #pragma unroll

@@ -2,11 +2,16 @@
  * align_cuda_fill.cu and align_cuda_walk.cu.
  *
  * Jobs go through in batches, several of them on their way at once: while the GPU works on one, threads of
- * the pool pack the letters of the next into pinned memory and unpack the paths of the one before. */
+ * the pool pack the letters of the next into pinned memory and unpack the paths of the one before.
+ *
+ * Global and semiglobal pairs are first computed in a band that will probably hold them; what their scores do
+ * not prove (align_band.h) is computed once more, in the band that they do prove or in full. How wide the
+ * first band is, is learnt from the pairs before, or from the beginnings of some pairs of the call. */
 #include "align/align_paths.h"
 
 #include <string.h>
 
+#include "align/align_band.h"
 #include "align/align_cuda_memory.h"
 #include "align/align_tuning.h"
 #include "common/warp.cuh"
@@ -37,6 +42,7 @@ typedef struct stage {
     int64_t n_bundles, n_strips;
     int32_t columns, rows; /* the longest */
     int32_t tile;          /* rows and columns between checkpoints; 0: directions */
+    int32_t narrow;        /* diagonals of the narrowest band, less one; 0: none has a band */
     int halves, pieces;
     layout in;
     int64_t query_words, target_words, strips_at_most;
@@ -49,11 +55,18 @@ struct lw_paths {
     int n_stages;
     stage stages[STAGES];
     area order, spare, key; /* host */
+    area excess, again;     /* likewise: of each job's band, -1 for none; jobs to be done once more */
+    int64_t n_again, banded, unproved; /* of the last call: jobs done in bands, and what these left */
+    int64_t needs[LW_BAND_PARTS + 1], n_needs; /* excesses that scores proved, in parts of the length */
     bool out_of_memory;
     /* of the call */
     const lw_seqs *queries, *targets;
     const lw_trace_task *tasks; /* NULL: pairs */
     const int32_t *sorted;      /* job numbers in the order of work; NULL: as they are */
+    bool roomy;                 /* scores of the longest jobs fit one a word, with tags */
+    int32_t cut;                /* letters that are looked at to learn how alike pairs are; 0: all */
+    int32_t guess;              /* parts of the length that are tried as excess; -1: none */
+    double guess_fails;         /* how often that will prove nothing */
     int ends_at;
     lw_hit *hits;
     lw_path *paths;
@@ -112,12 +125,23 @@ void lw_paths_close(lw_paths *p)
         }
         drop(&p->stages[i]);
     }
-    free(p->order.at), free(p->spare.at), free(p->key.at);
+    free(p->order.at), free(p->spare.at), free(p->key.at), free(p->excess.at), free(p->again.at);
     free(p);
 }
 
 /* --- shapes -----------------------------------------------------------------------------------------------
  */
+
+static inline void lengths_of(const lw_paths *p, int64_t i, int32_t *qlen, int32_t *tlen)
+{
+    *qlen = p->tasks ? p->tasks[i].qlen : p->queries->len[i];
+    *tlen = p->tasks ? p->tasks[i].tlen : p->targets->len[i];
+    if (p->cut > 0) {
+        const int32_t longer = *tlen - *qlen;
+        *qlen = (int32_t)min64(*qlen, p->cut + max64(0, -longer));
+        *tlen = (int32_t)min64(*tlen, p->cut + max64(0, longer));
+    }
+}
 
 static source source_of(const lw_paths *p, int64_t i)
 {
@@ -126,8 +150,8 @@ static source source_of(const lw_paths *p, int64_t i)
     if (!p->tasks) {
         s.query = p->queries->codes + p->queries->start[i];
         s.target = p->targets->codes + p->targets->start[i];
-        s.qlen = s.query_len = p->queries->len[i];
-        s.tlen = p->targets->len[i];
+        lengths_of(p, i, &s.qlen, &s.tlen);
+        s.query_len = s.qlen;
         return s;
     }
     const lw_trace_task *t = &p->tasks[i];
@@ -141,12 +165,6 @@ static source source_of(const lw_paths *p, int64_t i)
     else
         s.ref = p->by.ref_start[t->target] + t->tbegin;
     return s;
-}
-
-static inline void lengths_of(const lw_paths *p, int64_t i, int32_t *qlen, int32_t *tlen)
-{
-    *qlen = p->tasks ? p->tasks[i].qlen : p->queries->len[i];
-    *tlen = p->tasks ? p->tasks[i].tlen : p->targets->len[i];
 }
 
 static int pieces_of(const lw_paths *p)
@@ -186,9 +204,13 @@ static int64_t most_ops(int64_t qlen, int64_t tlen)
 
 /* Numbers of one score: see align_cuda_fill.cu. Every H lies between -low and high: an insertion of the query
  * and, in global mode, a deletion of the target lead to any cell; E and F lie one opened gap below, and
- * before a maximum is taken one extension or matrix entry more. False: not every number fits. */
+ * before a maximum is taken one extension or matrix entry more. In a band of at least `narrow` + 1 diagonals
+ * (0: none) gaps of that length lead from one border to the other and back, so that there are
+ * (qlen + tlen) / narrow of them and at most five more: two where the path begins, a rest of one and of the
+ * other kind, and one through the cells that are computed outside the band. What comes from outside must be
+ * less than any of these even with a matrix entry more. False: not every number fits. */
 static bool arithmetic_of(const lw_paths *p, int halves, bool directions, int64_t qlen, int64_t tlen,
-                          lw_path_arithmetic *out)
+                          int32_t narrow, lw_path_arithmetic *out)
 {
     const lw_scoring *s = p->by.setup->scoring;
     const lw_mode mode = p->by.setup->mode;
@@ -201,6 +223,9 @@ static bool arithmetic_of(const lw_paths *p, int halves, bool directions, int64_
         low = s->gap_open + qlen * s->gap_extend;
     if (mode == LW_GLOBAL)
         low += s->gap_open + tlen * s->gap_extend;
+    if (narrow > 0)
+        low = (qlen + tlen) * s->gap_extend + ((qlen + tlen) / narrow + 5) * s->gap_open +
+              max64(s->max_score, 0) + 1;
     const int64_t opened = max64(open1, open2),
                   extended = max64(s->gap_extend, pieces == 2 ? s->gap_extend2 : 0);
     const int64_t worst = s->min_score < 0 ? -(int64_t)s->min_score : 0;
@@ -219,7 +244,7 @@ static bool arithmetic_of(const lw_paths *p, int halves, bool directions, int64_
             below * scale > 32767)
             return false;
         edge = 0;
-    } else if (directions && (below + high + LW_MAX_SCORE) * scale >= INT64_C(1) << 30) {
+    } else if ((directions || narrow > 0) && (below + high + LW_MAX_SCORE) * scale >= INT64_C(1) << 30) {
         return false;
     }
     const uint32_t twice = halves == 2 ? 0x10001u : 1;
@@ -236,6 +261,7 @@ static bool arithmetic_of(const lw_paths *p, int halves, bool directions, int64_
                  : halves == 2    ? 0
                                   : (uint32_t)INT32_MIN;
     out->edge_h = mode == LW_GLOBAL ? (uint32_t)edge * twice : out->zero;
+    out->outside_h = (uint32_t)edge * twice;
     for (int k = 0; k < pieces; k++) {
         /* in two halves the penalties are subtracted from both at once, as 32 bits */
         out->open[k] = (uint32_t)(-(opens[k] * scale) + tags * open_tag[k]) * twice;
@@ -245,6 +271,7 @@ static bool arithmetic_of(const lw_paths *p, int halves, bool directions, int64_
         out->extend_f[k] = halves == 2 ? ((uint32_t)f & 0xffff) * twice : (uint32_t)f;
         out->edge_f[k] = mode == LW_GLOBAL ? out->edge_h + (uint32_t)(tags * open_tag[k]) * twice
                                            : out->zero + out->open[k];
+        out->outside_f[k] = out->outside_h + (uint32_t)(tags * open_tag[k]) * twice;
     }
     /* one piece: E's bit 2 becomes 4, F's 1 + 2 become 4 + 8; two: E's 4 becomes 8 and 16, F's 2 + 4 become
      * 16 + 32 and 32 + 64. The lower one of F's is always there. */
@@ -258,16 +285,16 @@ static bool arithmetic_of(const lw_paths *p, int halves, bool directions, int64_
     return true;
 }
 
-static int64_t direction_words(const lw_paths *p, int halves, int64_t strips, int64_t lanes, int64_t rows)
+static int64_t direction_words(const lw_paths *p, int halves, int64_t strips, int64_t blocks, int64_t rows)
 {
-    return strips * lw_path_slots((int32_t)rows, (int32_t)lanes) * LW_WARP *
+    return strips * lw_path_slots((int32_t)rows, (int32_t)blocks) * LW_WARP *
            lw_direction_words(halves, pieces_of(p));
 }
 
-static int64_t checkpoint_words(const lw_paths *p, int64_t strips, int64_t rows, int32_t tile)
+static int64_t checkpoint_words(const lw_paths *p, int64_t strips, int64_t height, int32_t tile)
 {
     const int64_t total = strips * LW_PATH_STRIP;
-    const int64_t pairs = (total / tile * rows + 3) / 4 * 4 + (rows - 1) / tile * total;
+    const int64_t pairs = (total / tile * height + 3) / 4 * 4 + (height - 1) / tile * total;
     return pairs * (1 + pieces_of(p)) + 2;
 }
 
@@ -277,27 +304,109 @@ static bool keeps_directions(const lw_paths *p, int64_t qlen, int64_t tlen)
     const int64_t lanes = lanes_of(p, qlen), strips = (lanes + LW_WARP - 1) / LW_WARP;
     lw_path_arithmetic unused;
     return direction_words(p, 2, strips, min64(lanes, LW_WARP), tlen) <= LW_PATH_MOST_WORDS &&
-           arithmetic_of(p, 1, true, qlen, tlen, &unused);
+           (p->roomy || arithmetic_of(p, 1, true, qlen, tlen, 0, &unused));
+}
+
+/* How a job lies in its matrix. */
+typedef struct geometry {
+    int64_t blocks, strips; /* blocks of columns of the query; strips of the kernel */
+    bool tiles, band;
+    int32_t lanes;     /* of a group */
+    int32_t low, high; /* the band, as in lw_bundle */
+} geometry;
+
+/* The rows of a strip over checkpoints at most. */
+static int32_t height_of(const geometry *g, int64_t rows, int32_t tile)
+{
+    return (int32_t)(g->band ? min64(rows, LW_PATH_STRIP + (int64_t)g->high - g->low + 1 + tile) : rows);
+}
+
+/* The band of some excess, if the kernels can do it: by lanes that go on where it is narrow, by the rows of
+ * strips over checkpoints. Else, and for excess -1, all cells. */
+static void geometry_of(const lw_paths *p, int32_t qlen, int32_t tlen, int32_t excess, geometry *out)
+{
+    geometry g;
+    memset(&g, 0, sizeof g);
+    g.blocks = lanes_of(p, qlen);
+    g.strips = (g.blocks + LW_WARP - 1) / LW_WARP;
+    g.tiles = !keeps_directions(p, qlen, tlen);
+    g.lanes = (int32_t)(g.strips > 1 || g.tiles ? (int32_t)LW_WARP : g.blocks);
+    *out = g;
+    if (excess < 0)
+        return;
+    const int64_t longer = (int64_t)tlen - qlen, narrow = 2 * (int64_t)excess + max64(longer, -longer);
+    const int64_t pad = g.blocks * LW_PATH_COLUMNS - qlen;
+    const int64_t low = min64(longer, 0) - excess, high = max64(longer, 0) + excess;
+    lw_path_arithmetic unused;
+    g.band = true;
+    g.low = (int32_t)(low - pad), g.high = (int32_t)(high - pad);
+    g.lanes = lw_band_lanes(g.low, g.high);
+    if (g.lanes <= LW_WARP && g.lanes < g.blocks &&
+        direction_words(p, 2, 1, g.blocks, tlen) <= LW_PATH_MOST_WORDS &&
+        (p->roomy || arithmetic_of(p, 1, true, qlen, tlen, (int32_t)narrow, &unused))) {
+        g.strips = 1;
+        g.tiles = false;
+        *out = g;
+    } else if (g.tiles && (p->roomy || arithmetic_of(p, 1, false, qlen, tlen, (int32_t)narrow, &unused))) {
+        const int64_t front = g.strips * LW_PATH_STRIP - qlen;
+        g.low = (int32_t)(low - front), g.high = (int32_t)(high - front);
+        g.lanes = LW_WARP;
+        *out = g;
+    }
+}
+
+/* Rows that a warp computes for a job, or for two with words of two scores. */
+static double work_of(const geometry *g, int64_t rows)
+{
+    if (g->tiles || g->strips > 1)
+        return (double)g->strips * (height_of(g, rows, LW_PATH_TILE) + LW_PATH_SIDE * LW_WARP);
+    return (double)(rows + LW_PATH_SIDE * g->blocks) / (LW_WARP / g->lanes);
+}
+
+/* The excess to try with a job, or the one that is proved (fails = 0), where it saves more than it costs. */
+static int32_t worth_trying(const lw_paths *p, int32_t qlen, int32_t tlen, int64_t excess, double fails)
+{
+    const int64_t shorter = min64(qlen, tlen);
+    geometry all, band;
+    if (excess < LW_BAND_LEAST)
+        excess = LW_BAND_LEAST;
+    if (shorter < LW_BAND_SHORTEST || excess > shorter / 2)
+        return -1;
+    geometry_of(p, qlen, tlen, -1, &all);
+    geometry_of(p, qlen, tlen, (int32_t)excess, &band);
+    const double whole = work_of(&all, tlen);
+    return band.band && work_of(&band, tlen) + fails * whole < LW_BAND_SAVES * whole ? (int32_t)excess : -1;
+}
+
+static int32_t excess_of(const lw_paths *p, int64_t i)
+{
+    return p->excess.at ? ((const int32_t *)p->excess.at)[i] : -1;
 }
 
 /* --- the order of work ------------------------------------------------------------------------------------
  */
 
-/* Jobs with equally many lanes and rows lie together: [1 tiles][15 lanes, at most][32 rows]. */
-static uint64_t key_of(const lw_paths *p, int32_t qlen, int32_t tlen)
+/* Jobs with equally many columns and rows lie together:
+ * [1 tiles][1 band][14 lanes, strips or blocks, at most][32 rows]. */
+enum { KEY_KIND = 46 };
+
+static uint64_t key_of(const lw_paths *p, int32_t qlen, int32_t tlen, int32_t excess)
 {
-    const int64_t lanes = lanes_of(p, qlen);
-    const bool tiles = !keeps_directions(p, qlen, tlen);
-    const int64_t strips = (lanes + LW_WARP - 1) / LW_WARP;
-    const int64_t wide = strips > 1 || tiles ? LW_WARP + min64(strips, INT16_MAX - LW_WARP) : lanes;
-    return (uint64_t)tiles << 47 | (uint64_t)wide << 32 | (uint32_t)tlen;
+    geometry g;
+    geometry_of(p, qlen, tlen, excess, &g);
+    const int64_t most = (1 << 14) - 1;
+    const int64_t wide = g.strips > 1 || g.tiles ? LW_WARP + min64(g.strips, most - LW_WARP)
+                         : g.band                ? min64(g.blocks, most)
+                                                 : g.lanes;
+    return (uint64_t)g.tiles << 47 | (uint64_t)g.band << KEY_KIND | (uint64_t)wide << 32 | (uint32_t)tlen;
 }
 
 typedef struct key_call {
     const lw_paths *p;
+    const int32_t *list;
     uint64_t *key;
+    int32_t *excess; /* to be chosen; NULL: as they are */
     int64_t n;
-    bool unsorted[256];
 } key_call;
 
 enum { KEY_PIECE = 1 << 14 };
@@ -307,35 +416,52 @@ static lw_status make_keys(void *arg, int64_t piece, int worker, lw_error *err)
     (void)worker, (void)err;
     key_call *k = (key_call *)arg;
     const int64_t from = piece * KEY_PIECE, to = min64(from + KEY_PIECE, k->n);
-    int32_t qlen = -1, tlen = -1;
-    for (int64_t i = from; i < to; i++) {
-        int32_t m, n;
+    int32_t qlen = -1, tlen = -1, excess = -1;
+    uint64_t key = 0;
+    for (int64_t x = from; x < to; x++) {
+        const int64_t i = k->list ? k->list[x] : x;
+        int32_t m, n, e = excess_of(k->p, i);
         lengths_of(k->p, i, &m, &n);
-        k->key[i] = i > from && m == qlen && n == tlen ? k->key[i - 1] : key_of(k->p, m, n);
-        qlen = m, tlen = n;
+        const bool same = x > from && m == qlen && n == tlen;
+        if (k->excess) {
+            const int64_t shorter = min64(m, n);
+            e = same ? excess
+                     : worth_trying(k->p, m, n, shorter * k->p->guess / LW_BAND_PARTS, k->p->guess_fails);
+            k->excess[i] = e;
+        }
+        if (!same || e != excess)
+            key = key_of(k->p, m, n, e);
+        k->key[i] = key;
+        qlen = m, tlen = n, excess = e;
     }
     return LW_OK;
 }
 
-/* Sets p->sorted: largest key first, equal keys in order. */
-static lw_status sort_jobs(lw_paths *p, int64_t n, lw_error *err)
+/* Sets p->sorted, the jobs of `list` (NULL: all n): largest key first, equal keys in order. */
+static lw_status sort_jobs(lw_paths *p, const int32_t *list, int64_t n, bool choose, lw_error *err)
 {
-    LW_TRY(area_host(&p->key, (size_t)n * sizeof(uint64_t), err));
+    const int64_t all = p->tasks ? n : p->queries->n;
+    LW_TRY(area_host(&p->key, (size_t)all * sizeof(uint64_t), err));
     key_call call;
     memset(&call, 0, sizeof call);
     call.p = p;
+    call.list = list;
     call.key = (uint64_t *)p->key.at;
+    call.excess = choose ? (int32_t *)p->excess.at : NULL;
     call.n = n;
     const int64_t pieces = (n + KEY_PIECE - 1) / KEY_PIECE;
     LW_TRY(lw_pool_for(pieces > 1 ? p->by.setup->pool : NULL, pieces, make_keys, &call, err));
     const uint64_t *key = call.key;
     uint64_t differ = 0;
     bool sorted = true;
-    for (int64_t i = 1; i < n; i++) {
-        differ |= key[i] ^ key[0];
-        sorted &= key[i] <= key[i - 1];
+    uint64_t before = n > 0 ? key[list ? list[0] : 0] : 0;
+    for (int64_t x = 1; x < n; x++) {
+        const uint64_t here = key[list ? list[x] : x];
+        differ |= here ^ before;
+        sorted &= here <= before;
+        before = here;
     }
-    p->sorted = NULL;
+    p->sorted = list;
     if (sorted)
         return LW_OK;
     LW_TRY(area_host(&p->order, (size_t)n * sizeof(int32_t), err));
@@ -343,7 +469,7 @@ static lw_status sort_jobs(lw_paths *p, int64_t n, lw_error *err)
     int64_t *count = (int64_t *)p->spare.at;
     int32_t *order = (int32_t *)p->order.at, *other = (int32_t *)(count + (1 << 16));
     for (int64_t i = 0; i < n; i++)
-        order[i] = (int32_t)i;
+        order[i] = list ? list[i] : (int32_t)i;
     for (int shift = 0; shift < 48; shift += 16) {
         if ((differ >> shift & 0xffff) == 0)
             continue;
@@ -379,38 +505,39 @@ static int64_t round_up(int64_t n, int64_t to)
 
 /* What a job takes, kept from one to the next: neighbours in the order of work are often alike. */
 typedef struct job_size {
-    int32_t qlen, tlen;
-    int64_t lanes, strips, bytes, query_words, target_words, ops;
+    int32_t qlen, tlen, excess;
+    geometry g;
+    int64_t bytes, query_words, target_words, ops;
 } job_size;
 
-static void size_of(const lw_paths *p, int32_t tile, int halves, int32_t qlen, int32_t tlen, job_size *out)
+static void size_of(const lw_paths *p, int32_t tile, int halves, int32_t qlen, int32_t tlen, int32_t excess,
+                    job_size *out)
 {
-    out->qlen = qlen, out->tlen = tlen;
-    out->lanes = lanes_of(p, qlen);
-    out->strips = (out->lanes + LW_WARP - 1) / LW_WARP;
+    geometry *g = &out->g;
+    out->qlen = qlen, out->tlen = tlen, out->excess = excess;
+    geometry_of(p, qlen, tlen, excess, g);
     out->query_words = packed_words(p, qlen);
     out->target_words = p->tasks && !p->targets ? 0 : packed_words(p, tlen);
     out->ops = most_ops(qlen, tlen);
-    const int64_t words = tile > 0
-                              ? checkpoint_words(p, out->strips, tlen, tile)
-                              : direction_words(p, halves, out->strips, min64(out->lanes, LW_WARP), tlen) /
-                                    (out->strips > 1 ? 1 : LW_WARP / out->lanes);
+    const int64_t blocks = g->strips > 1 ? (int64_t)LW_WARP : g->blocks, groups = LW_WARP / g->lanes;
+    const int64_t words = tile > 0 ? checkpoint_words(p, g->strips, height_of(g, tlen, tile), tile)
+                                   : direction_words(p, halves, g->strips, blocks, tlen) / groups;
     /* a strip's ends and best rows, shared among the jobs of a warp */
-    const int64_t ends = out->strips * (LW_PATH_ENDS * (int64_t)sizeof(lw_path_end) + 2 * LW_PATH_STRIP * 4) /
-                         (out->strips > 1 || tile > 0 ? 1 : LW_WARP / out->lanes);
+    const int64_t ends =
+        g->strips * (LW_PATH_ENDS * (int64_t)sizeof(lw_path_end) + 2 * LW_PATH_STRIP * 4) / groups;
     out->bytes =
         (4 * words + ends) / halves + 8 * out->ops + 256 + 4 * (out->query_words + out->target_words);
 }
 
 /* The smallest tiles with which a job's checkpoints fit into so many bytes; 0: none. The directions of a tile
  * must fit into the shared memory of a block. */
-static int32_t tile_for(const lw_paths *p, int32_t qlen, int32_t tlen, int64_t bytes)
+static int32_t tile_for(const lw_paths *p, int32_t qlen, int32_t tlen, int32_t excess, int64_t bytes)
 {
     job_size size;
     for (int32_t tile = LW_PATH_TILE; tile <= LW_PATH_STRIP; tile *= 2) {
         if (lw_tiles_shared_bytes(pieces_of(p), tile, p->by.setup->scoring->n_letters) > p->by.shared_bytes)
             break;
-        size_of(p, tile, 1, qlen, tlen, &size);
+        size_of(p, tile, 1, qlen, tlen, excess, &size);
         if (size.bytes <= bytes)
             return tile;
     }
@@ -424,6 +551,7 @@ static void cut_batch(const lw_paths *p, stage *s, int64_t first, int64_t n, int
 {
     const uint64_t *key = (const uint64_t *)p->key.at;
     const bool tiles = tile > 0;
+    const uint64_t kind = key[job_number(p, first)] >> KEY_KIND;
     const double most_cells = tiles ? LW_PATH_TILES_CELLS : LW_PATH_BATCH_CELLS;
     double cells = 0;
     int64_t need = 0;
@@ -434,25 +562,31 @@ static void cut_batch(const lw_paths *p, stage *s, int64_t first, int64_t n, int
     s->first = first;
     s->tile = tile;
     s->pieces = pieces_of(p);
-    s->columns = s->rows = 0;
+    s->columns = s->rows = s->narrow = 0;
     s->halves = p->by.policy == LW_CUDA_DPX ? 2 : 1;
     s->query_words = s->target_words = s->strips_at_most = 0;
     for (s->n = 0; first + s->n < n && s->n < most; s->n++) {
         const int64_t i = job_number(p, first + s->n);
         int32_t qlen, tlen;
         lengths_of(p, i, &qlen, &tlen);
-        if (qlen != size.qlen || tlen != size.tlen) {
-            if ((bool)(key[i] >> 47) != tiles)
+        const int32_t excess = excess_of(p, i);
+        if (qlen != size.qlen || tlen != size.tlen || excess != size.excess) {
+            if (key[i] >> KEY_KIND != kind)
                 break;
             const int32_t columns = qlen > s->columns ? qlen : s->columns,
                           rows = tlen > s->rows ? tlen : s->rows;
-            if (s->halves == 2 && !arithmetic_of(p, 2, !tiles, columns, rows, &unused)) {
-                if (s->n > 0)
-                    break; /* those before have two scores a word, this one will not */
-                s->halves = 1;
+            int32_t narrow = s->narrow;
+            if (kind & 1) {
+                const int64_t wide = 2 * (int64_t)excess + max64(tlen - qlen, qlen - tlen);
+                narrow = (int32_t)(s->n > 0 ? min64(narrow, wide) : wide);
             }
-            s->columns = columns, s->rows = rows;
-            size_of(p, tile, s->halves, qlen, tlen, &size);
+            const bool fits = arithmetic_of(p, s->halves, !tiles, columns, rows, narrow, &unused);
+            if (!fits && s->n > 0)
+                break; /* those before have two scores a word, or penalties that fit, this one will not */
+            if (!fits)
+                s->halves = 1;
+            s->columns = columns, s->rows = rows, s->narrow = narrow;
+            size_of(p, tile, s->halves, qlen, tlen, excess, &size);
         }
         if (s->n > 0 && (need + size.bytes > bytes || cells > most_cells))
             break;
@@ -460,7 +594,7 @@ static void cut_batch(const lw_paths *p, stage *s, int64_t first, int64_t n, int
         cells += (double)qlen * tlen;
         s->query_words += size.query_words;
         s->target_words += size.target_words;
-        s->strips_at_most += size.strips;
+        s->strips_at_most += size.g.strips;
     }
 }
 
@@ -572,27 +706,43 @@ static lw_status prepare(lw_paths *p, stage *s, lw_error *err)
     for (int64_t k = 0; k < s->n;) {
         lw_bundle *b = &bundles[s->n_bundles];
         memset(b, 0, sizeof *b);
-        int32_t qlen, tlen;
-        lengths_of(p, job_number(p, s->first + k), &qlen, &tlen);
-        if (qlen != size.qlen || tlen != size.tlen)
-            size_of(p, s->tile, halves, qlen, tlen, &size);
-        const int64_t lanes = size.lanes, strips_here = size.strips;
-        b->strips = (int32_t)strips_here;
-        b->lanes = strips_here > 1 || s->tile > 0 ? LW_WARP : (int32_t)lanes;
         b->first = (int32_t)k;
         b->first_strip = (int32_t)s->n_strips;
-        const int32_t room = LW_WARP / b->lanes * halves;
-        for (; k < s->n && b->n < room; k++) {
+        b->low = INT32_MAX, b->high = INT32_MIN;
+        geometry shape;
+        memset(&shape, 0, sizeof shape);
+        for (; k < s->n; k++) {
             const int64_t i = job_number(p, s->first + k);
+            const int32_t excess = excess_of(p, i);
+            int32_t qlen, tlen;
             lengths_of(p, i, &qlen, &tlen);
-            if (qlen != size.qlen || tlen != size.tlen)
-                size_of(p, s->tile, halves, qlen, tlen, &size);
-            if (size.strips != strips_here || (strips_here == 1 && s->tile == 0 && size.lanes != lanes))
+            if (qlen != size.qlen || tlen != size.tlen || excess != size.excess)
+                size_of(p, s->tile, halves, qlen, tlen, excess, &size);
+            const geometry *g = &size.g;
+            if (b->n == 0)
+                shape = *g;
+            if (g->strips != shape.strips || (g->strips == 1 && !g->tiles && g->blocks != shape.blocks))
                 break;
+            /* one band for all, which may take more lanes */
+            int32_t lanes = g->lanes, low = b->low, high = b->high;
+            if (g->band) {
+                low = g->low < low ? g->low : low;
+                high = g->high > high ? g->high : high;
+                lanes = g->tiles ? LW_WARP : lw_band_lanes(low, high);
+            }
+            if (b->n > 0 && (lanes > LW_WARP || b->n >= LW_WARP / lanes * halves))
+                break;
+            b->lanes = lanes, b->low = low, b->high = high;
             jobs[k].query = query_at * per_word;
             jobs[k].target = local_targets ? target_at * per_word : source_of(p, i).ref;
             jobs[k].qlen = qlen;
             jobs[k].tlen = tlen;
+            jobs[k].least = INT32_MIN;
+            if (g->band) {
+                const int64_t beyond =
+                    lw_band_beyond(p->by.setup->scoring, p->by.setup->mode, qlen, tlen, (int64_t)excess + 1);
+                jobs[k].least = beyond < INT32_MIN ? INT32_MIN : (int32_t)beyond + 1;
+            }
             query_at += size.query_words;
             target_at += size.target_words;
             bundle_of[k] = (int32_t)s->n_bundles;
@@ -601,12 +751,17 @@ static lw_status prepare(lw_paths *p, stage *s, lw_error *err)
             b->rows = tlen > b->rows ? tlen : b->rows;
             b->n++;
         }
+        shape.low = b->low, shape.high = b->high;
+        b->band = shape.band;
+        b->strips = (int32_t)shape.strips;
+        b->blocks = (int32_t)(shape.strips > 1 || shape.tiles ? (int32_t)LW_WARP : shape.blocks);
+        b->height = height_of(&shape, b->rows, s->tile);
         b->scratch = s->scratch_words;
         b->border = s->border_words;
         if (s->tile > 0) {
-            s->scratch_words += round_up(checkpoint_words(p, b->strips, b->rows, s->tile), 4);
+            s->scratch_words += round_up(checkpoint_words(p, b->strips, b->height, s->tile), 4);
         } else {
-            s->scratch_words += direction_words(p, halves, b->strips, b->lanes, b->rows);
+            s->scratch_words += direction_words(p, halves, b->strips, b->blocks, b->rows);
             s->border_words += round_up((int64_t)(b->strips - 1) * b->rows * (1 + pieces), 2);
         }
         for (int32_t i = 0; i < b->strips; i++) {
@@ -694,7 +849,7 @@ static lw_status launch(lw_paths *p, stage *s, lw_error *err)
     a.fill.tile = s->tile;
     while (1 << a.fill.tile_bits < s->tile)
         a.fill.tile_bits++;
-    if (!arithmetic_of(p, s->halves, s->tile == 0, s->columns, s->rows, &a.fill.by))
+    if (!arithmetic_of(p, s->halves, s->tile == 0, s->columns, s->rows, s->narrow, &a.fill.by))
         return lw_fail(err, LW_E_INTERNAL, "scores of %d letters against %d do not fit their words",
                        s->columns, s->rows);
     a.n_jobs = (int32_t)s->n;
@@ -759,6 +914,14 @@ static lw_status unpack(void *arg, int64_t piece, int worker, lw_error *err)
         const int64_t i = job_number(p, s->first + k);
         const lw_path_result *r = &call->results[k];
         lw_path path = {r->qstart, r->tstart, call->base + r->ops, r->n_ops};
+        if (r->n_ops < 0) { /* once more, in the band that this score proves */
+            int32_t qlen, tlen;
+            lengths_of(p, i, &qlen, &tlen);
+            ((int32_t *)p->excess.at)[i] = worth_trying(
+                p, qlen, tlen, lw_band_excess(p->by.setup->scoring, p->by.setup->mode, qlen, tlen, r->score),
+                0);
+            continue;
+        }
         if (p->tasks) {
             if (r->score != p->tasks[i].score)
                 return lw_fail(err, LW_E_INTERNAL, "a traced alignment scores %d, its search said %d",
@@ -781,6 +944,23 @@ static lw_status unpack(void *arg, int64_t piece, int worker, lw_error *err)
         p->paths[i] = path;
     }
     return LW_OK;
+}
+
+/* Notes what bands the scores of some jobs prove. */
+static void learn(lw_paths *p, const stage *s, const lw_path_result *results)
+{
+    const int64_t step = max64(s->n / LW_BAND_SAMPLE, 1);
+    for (int64_t k = 0; k < s->n; k += step) {
+        int32_t qlen, tlen;
+        lengths_of(p, job_number(p, s->first + k), &qlen, &tlen);
+        const int64_t shorter = min64(qlen, tlen);
+        if (shorter < LW_BAND_SHORTEST)
+            continue;
+        const int64_t need =
+            lw_band_excess(p->by.setup->scoring, p->by.setup->mode, qlen, tlen, results[k].score);
+        p->needs[need * LW_BAND_PARTS / shorter]++;
+        p->n_needs++;
+    }
 }
 
 /* Waits for a stage and hands out its paths. */
@@ -811,15 +991,22 @@ static lw_status finish(lw_paths *p, stage *s, lw_error *err)
                         (s->n + UNPACK_JOBS - 1) / UNPACK_JOBS};
     LW_TRY(lw_pool_for(call.pieces > 1 ? p->by.setup->pool : NULL, call.pieces, unpack, &call, err));
     p->cigars->n += used;
+    if (p->excess.at)
+        learn(p, s, call.results);
+    p->banded += s->narrow > 0 ? s->n : 0;
+    for (int64_t k = 0; k < s->n && s->narrow > 0; k++)
+        if (call.results[k].n_ops < 0)
+            ((int32_t *)p->again.at)[p->n_again++] = (int32_t)job_number(p, s->first + k);
     return LW_OK;
 }
 
-/* Runs all jobs of the call. */
-static lw_status run_jobs(lw_paths *p, int64_t n, lw_error *err)
+/* Runs the jobs of `list` (NULL: all n), with bands as they are or to be chosen. */
+static lw_status run_list(lw_paths *p, const int32_t *list, int64_t n, bool choose, lw_error *err)
 {
     lw_status status = LW_OK;
-    LW_TRY(sort_jobs(p, n, err));
-    p->ops_per_job = 8;
+    LW_TRY(sort_jobs(p, list, n, choose, err));
+    if (p->ops_per_job == 0)
+        p->ops_per_job = 8;
     int64_t most = LW_PATH_BATCH_JOBS;
     int n_stages = STAGES, turn = 0;
     for (int64_t first = 0; first < n && status == LW_OK;) {
@@ -839,7 +1026,7 @@ static lw_status run_jobs(lw_paths *p, int64_t n, lw_error *err)
         int32_t qlen, tlen, tile = 0;
         lengths_of(p, head, &qlen, &tlen);
         if (tiles)
-            tile = tile_for(p, qlen, tlen, share);
+            tile = tile_for(p, qlen, tlen, excess_of(p, head), share);
         if (tiles && tile == 0) {
             if (n_stages == 1) {
                 status = lw_fail(
@@ -892,6 +1079,92 @@ static lw_status run_jobs(lw_paths *p, int64_t n, lw_error *err)
         }
     }
     return status;
+}
+
+/* The excess to be tried, in parts of the length: that which is proved often enough by what was learnt. Else
+ * one that 5 % of errors take with usual penalties. */
+static void make_guess(lw_paths *p)
+{
+    p->guess = LW_BAND_PARTS / 8;
+    p->guess_fails = 0.5;
+    if (p->n_needs == 0)
+        return;
+    double least = 1;
+    int64_t fewer = 0;
+    p->guess = -1;
+    for (int32_t part = 0; part < LW_BAND_PARTS / 2; part++) {
+        fewer += p->needs[part];
+        const double fails = ((double)(p->n_needs - fewer) + 0.5) / ((double)p->n_needs + 1);
+        const double cost = 2.0 * (part + 1) / LW_BAND_PARTS + fails;
+        if (cost < least)
+            least = cost, p->guess = part + 1, p->guess_fails = fails;
+    }
+}
+
+/* How alike pairs are: some of them are computed, of long ones the beginnings. */
+static lw_status look_at_some(lw_paths *p, int64_t n, lw_error *err)
+{
+    int32_t *list = (int32_t *)p->again.at;
+    const int64_t step = max64(n / LW_BAND_SAMPLE, 1), ops = p->cigars->n;
+    int64_t found = 0;
+    for (int64_t i = 0; i < n && found < LW_BAND_SAMPLE; i += step) {
+        int32_t qlen, tlen;
+        lengths_of(p, i, &qlen, &tlen);
+        if (min64(qlen, tlen) >= LW_BAND_SHORTEST && max64(tlen - qlen, qlen - tlen) <= LW_BAND_CUT)
+            list[found++] = (int32_t)i;
+    }
+    if (found == 0)
+        return LW_OK;
+    p->cut = LW_BAND_CUT;
+    const lw_status status = run_list(p, list, found, false, err);
+    p->cut = 0;
+    p->cigars->n = ops;
+    return status;
+}
+
+/* Runs all jobs of the call: at most twice, as what a band did not prove has a score that proves another. */
+static lw_status run_jobs(lw_paths *p, int64_t n, lw_error *err)
+{
+    const lw_mode mode = p->by.setup->mode;
+    int32_t longest_query = 0, longest_target = 0;
+    double cells = 0;
+    for (int64_t i = 0; i < n; i++) {
+        int32_t qlen, tlen;
+        lengths_of(p, i, &qlen, &tlen);
+        longest_query = qlen > longest_query ? qlen : longest_query;
+        longest_target = tlen > longest_target ? tlen : longest_target;
+        cells += (double)qlen * tlen;
+    }
+    lw_path_arithmetic unused;
+    p->roomy = arithmetic_of(p, 1, true, longest_query, longest_target, LW_BAND_LEAST, &unused);
+    p->ops_per_job = 0;
+    p->banded = p->unproved = 0;
+    p->guess = -1;
+    if (p->tasks || mode == LW_LOCAL) {
+        free(p->excess.at);
+        p->excess = area{NULL, 0};
+        return run_list(p, NULL, n, false, err);
+    }
+    LW_TRY(area_host(&p->excess, (size_t)n * sizeof(int32_t), err));
+    LW_TRY(area_host(&p->again, (size_t)n * sizeof(int32_t), err));
+    memset(p->excess.at, 0xff, (size_t)n * sizeof(int32_t));
+    if (p->n_needs < LW_BAND_SAMPLE / 2 && cells >= LW_BAND_LOOK_CELLS)
+        LW_TRY(look_at_some(p, n, err));
+    make_guess(p);
+    for (int part = 0; part <= LW_BAND_PARTS && p->n_needs > LW_BAND_MEMORY; part++)
+        p->needs[part] /= 2;
+    p->n_needs = 0;
+    for (int part = 0; part <= LW_BAND_PARTS; part++)
+        p->n_needs += p->needs[part];
+    p->n_again = 0;
+    LW_TRY(run_list(p, NULL, n, p->guess >= 0, err));
+    if (p->n_again == 0)
+        return LW_OK;
+    /* the list is sorted before the jobs in it are run, and no job comes a third time */
+    const int64_t again = p->unproved = p->n_again;
+    p->n_again = 0;
+    p->guess = -1;
+    return run_list(p, (const int32_t *)p->again.at, again, false, err);
 }
 
 lw_status lw_paths_trace(lw_paths *p, const lw_seqs *queries, const lw_seqs *targets, int64_t n,

@@ -95,6 +95,7 @@ typedef struct place {
     int64_t strip_words; /* of directions */
     int32_t pad;         /* columns in front of the query */
     int32_t lane, half;  /* the first lane of its group */
+    int32_t lanes;       /* of that */
     bool strips;         /* several, of a warp each */
 } place;
 
@@ -102,8 +103,9 @@ template <int PIECES> LW_DEVICE uint32_t direction(const place &at, int halves, 
 {
     const int bits = 4 * PIECES, per_word = 32 / halves / bits, words = LW_PATH_COLUMNS / per_word;
     const int32_t column = at.pad + i - 1, strip = at.strips ? column / LW_PATH_STRIP : 0;
-    const int32_t in_group = (column - strip * LW_PATH_STRIP) / LW_PATH_COLUMNS, c = column % LW_PATH_COLUMNS;
-    const int64_t step = j - 1 + LW_PATH_SIDE * in_group;
+    const int32_t block = (column - strip * LW_PATH_STRIP) / LW_PATH_COLUMNS, c = column % LW_PATH_COLUMNS;
+    const int32_t in_group = block % at.lanes;
+    const int64_t step = j - 1 + LW_PATH_SIDE * block;
     const uint32_t word =
         at.words[strip * at.strip_words +
                  (((step >> 2) * LW_WARP + at.lane + in_group) * 4 + (step & 3)) * words + c / per_word];
@@ -193,9 +195,10 @@ template <int PIECES> __global__ void __launch_bounds__(128) path_walk(const lw_
     place at;
     at.words = a.fill.scratch + bundle.scratch;
     at.strip_words =
-        (int64_t)lw_path_slots(bundle.rows, bundle.lanes) * LW_WARP * lw_direction_words(a.halves, PIECES);
-    at.pad = bundle.strips * bundle.lanes * LW_PATH_COLUMNS - job.qlen;
+        (int64_t)lw_path_slots(bundle.rows, bundle.blocks) * LW_WARP * lw_direction_words(a.halves, PIECES);
+    at.pad = bundle.strips * bundle.blocks * LW_PATH_COLUMNS - job.qlen;
     at.lane = in_bundle / a.halves * bundle.lanes;
+    at.lanes = bundle.lanes;
     at.half = in_bundle % a.halves;
     at.strips = bundle.strips > 1;
     w.i = job.qlen, w.j = result.tend;
@@ -211,10 +214,11 @@ template <int PIECES> __global__ void __launch_bounds__(128) path_walk(const lw_
             c++;
         w.i = result.qend = end.column + c + 1;
     }
-    if (!none)
+    const bool proved = end.score >= job.least;
+    if (!none && proved)
         walk_directions<PIECES>(a, at, w);
-    result.n_ops = w.n_ops;
-    if (!none) {
+    result.n_ops = proved ? w.n_ops : -1;
+    if (!none && proved) {
         result.qstart = w.i, result.tstart = w.j;
         if (w.ahead == 0)
             result.ops = (int64_t)atomicAdd(a.ops_used, (unsigned long long)w.n_ops);
@@ -245,7 +249,19 @@ typedef struct tile_state {
     long long first_op;
 } tile_state;
 
-template <int PIECES> __global__ void path_tiles(const lw_walk_args a)
+/* The column of a strip's checkpoints above `row`, which is a tile's first; -1: outside the band. */
+LW_DEVICE int64_t above_at(const lw_fill_args &a, const lw_bundle &b, const lw_checkpoints &keep,
+                           int32_t column, int32_t row)
+{
+    const int32_t strip = column / LW_PATH_STRIP;
+    const lw_rows rows = lw_strip_rows(&b, strip, a.tile);
+    return row <= rows.from || row >= rows.to
+               ? -1
+               : strip * keep.strip_above + (int64_t)((row - rows.from) / a.tile - 1) * LW_PATH_STRIP +
+                     column % LW_PATH_STRIP;
+}
+
+template <int PIECES> __global__ void __launch_bounds__(128) path_tiles(const lw_walk_args a)
 {
     constexpr int C = TILE_COLUMNS, BITS = 4 * PIECES;
     const int32_t T = a.fill.tile, x = (int32_t)threadIdx.x, n_threads = (int32_t)blockDim.x;
@@ -266,6 +282,7 @@ template <int PIECES> __global__ void path_tiles(const lw_walk_args a)
     const int32_t pad = (int32_t)keep.total - job.qlen; /* columns in front of the query */
     const bool local = a.fill.mode == LW_LOCAL, anywhere = a.fill.ends_at == LW_END_ANYWHERE;
     const int32_t least = local ? 0 : INT32_MIN; /* of H; what has no more begins here */
+    const int32_t outside = INT32_MIN / 2;       /* the band; far below what a tile's penalties can reach */
     int32_t open[PIECES], extend[PIECES];
     for (int p = 0; p < PIECES; p++)
         open[p] = -a.fill.gap_open[p] - a.fill.gap_extend[p], extend[p] = -a.fill.gap_extend[p];
@@ -281,7 +298,7 @@ template <int PIECES> __global__ void path_tiles(const lw_walk_args a)
         w.together = true;
         w.ahead = 0;
         shared->w = w;
-        shared->more = w.j > 0;
+        shared->more = w.j > 0 && shared->end.score >= job.least;
         for (int c = 0; c < LW_PATH_COLUMNS; c++)
             shared->has_score[c] = 0;
     }
@@ -299,20 +316,21 @@ template <int PIECES> __global__ void path_tiles(const lw_walk_args a)
         for (int c = -1; c < C; c++) {
             const int32_t i = first + c - pad + 1;
             int32_t value = lw_first_row<PIECES>(a.fill, i);
-            if (tile_row > 0)
-                value = i <= 0 ? lw_first_column<PIECES>(a.fill, row0)
-                               : kept(a, keep.above[(tile_row - 1) * keep.total + first + c].x, half);
+            int64_t above = -1;
+            if (tile_row > 0) {
+                above = first + c < 0 ? -1 : above_at(a.fill, bundle, keep, first + c, row0);
+                value = i <= 0      ? lw_first_column<PIECES>(a.fill, row0)
+                        : above < 0 ? outside
+                                    : kept(a, keep.above[above].x, half);
+            }
             if (c < 0) {
                 diagonal = value;
                 continue;
             }
             h[c] = value;
-            e[0][c] = tile_row > 0 ? kept(a, keep.above[(tile_row - 1) * keep.total + first + c].y, half)
-                                   : value + open[0];
+            e[0][c] = above >= 0 ? kept(a, keep.above[above].y, half) : value + open[0];
             if (PIECES == 2)
-                e[PIECES - 1][c] = tile_row > 0
-                                       ? kept(a, keep.above2[(tile_row - 1) * keep.total + first + c], half)
-                                       : value + open[PIECES - 1];
+                e[PIECES - 1][c] = above >= 0 ? kept(a, keep.above2[above], half) : value + open[PIECES - 1];
         }
         for (int p = 0; p < PIECES; p++)
             f[p] = 0;
@@ -325,11 +343,15 @@ template <int PIECES> __global__ void path_tiles(const lw_walk_args a)
                 make_uint2(lw_pack2(s[code[0] * LW_MAX_LETTERS], s[code[1] * LW_MAX_LETTERS]),
                            lw_pack2(s[code[2] * LW_MAX_LETTERS], s[code[3] * LW_MAX_LETTERS]));
         }
-        const int64_t behind = (int64_t)(tile_column - 1) * bundle.rows;
+        const lw_rows left_rows = lw_strip_rows(&bundle, (tile_column * T - 1) / LW_PATH_STRIP, T);
+        const int64_t behind = (int64_t)(tile_column - 1) * bundle.height - left_rows.from;
         for (int32_t k = x; k <= entry_row - row0; k += n_threads) {
             int32_t *from_left = border + k * (1 + PIECES);
             letters[k] = (uint8_t)lw_letter_at(a.fill.targets, job.target + row0 + k);
-            if (tile_column > 0) {
+            if (tile_column > 0 && row0 + k >= left_rows.to) {
+                for (int p = 0; p <= PIECES; p++)
+                    from_left[p] = outside;
+            } else if (tile_column > 0) {
                 const uint2 word = keep.behind[behind + row0 + k];
                 from_left[0] = kept(a, word.x, half);
                 from_left[1] = kept(a, word.y, half);
@@ -474,6 +496,7 @@ template <int PIECES> __global__ void path_tiles(const lw_walk_args a)
         first_tile = false;
         __syncthreads();
     }
+    __syncthreads(); /* all have seen that this was the last tile */
     if (warp == 0) {
         walk w = shared->w;
         w.ahead = lane;
@@ -490,6 +513,8 @@ template <int PIECES> __global__ void path_tiles(const lw_walk_args a)
                                      end.row + 1,      shared->end.score};
             if (end.row == INT32_MAX)
                 result.qstart = result.tstart = result.tend = 0;
+            if (end.score < job.least)
+                result.n_ops = -1;
             a.results[index] = result;
         }
     }

@@ -4,7 +4,13 @@
  * A job is one query strand against one window of a target. Jobs lie side by side in bundles, each bundle the
  * work of one warp: the query's letters are the columns, LW_PATH_COLUMNS to a lane, a group of lanes to a job
  * (to two jobs with words of two scores); the target's letters are the rows. Queries longer than a warp's
- * columns are cut into strips, one warp each, which hand H and F of their last column to the next. */
+ * columns are cut into strips, one warp each, which hand H and F of their last column to the next.
+ *
+ * Within a band (align_band.h) only some rows of each column are computed. Where a lane's 16 columns have
+ * left it, the lane goes on to those that a whole group further right enter it, so that a group of a few
+ * lanes goes down the band of a whole job (lw_band_turn()). With checkpoints, whose bands are wide, each
+ * strip takes the rows that its columns have in the band (lw_strip_rows()). Both compute some cells around
+ * the band; values from outside are minus infinity. */
 #ifndef LW_ALIGN_PATHS_H
 #define LW_ALIGN_PATHS_H
 
@@ -26,6 +32,7 @@ typedef struct lw_path_job {
     int64_t query;  /* place of the first letter of the query as aligned */
     int64_t target; /* of the window's first letter */
     int32_t qlen, tlen;
+    int32_t least; /* below that a score proves nothing, and there is no path */
 } lw_path_job;
 
 typedef struct lw_bundle {
@@ -33,9 +40,14 @@ typedef struct lw_bundle {
     int64_t border;   /* directions in several strips: what these hand over, first word */
     int32_t first, n; /* jobs */
     int32_t lanes;    /* of a group; 32 with more than one strip */
+    int32_t blocks;   /* of LW_PATH_COLUMNS columns in a strip: as many as lanes, or more within a band */
     int32_t strips;
     int32_t rows;        /* the longest window */
+    int32_t height;      /* checkpoints: the most rows of a strip */
     int32_t first_strip; /* the first of its entries in lw_fill_args.strips */
+    int32_t band;        /* 0: all cells */
+    int32_t low,
+        high; /* the band: what row - column may be, both from 0, columns in front of the query too */
 } lw_bundle;
 
 typedef struct lw_strip {
@@ -57,9 +69,10 @@ typedef struct lw_letters {
 /* How scores are held. A value v is zero + v * scale (in each half of a word); with directions the lowest
  * bits are tags: see align_cuda_fill.cu. */
 typedef struct lw_path_arithmetic {
-    uint32_t zero, floor;       /* H = 0; the least H may be */
-    uint32_t edge_h, edge_f[2]; /* left of the first column */
-    int32_t scale, tag, pad;    /* of a matrix entry; the whole entry of a column in front of the query */
+    uint32_t zero, floor;             /* H = 0; the least H may be */
+    uint32_t edge_h, edge_f[2];       /* left of the first column */
+    uint32_t outside_h, outside_f[2]; /* outside a band; E as F */
+    int32_t scale, tag, pad; /* of a matrix entry; the whole entry of a column in front of the query */
     uint32_t open[2], extend_e[2], extend_f[2]; /* what is added, by piece */
     /* a cell's code = source + E's bits * weight_e + F's bits * weight_f, a word = word * shift + code for
      * each column, and bias in the end, since F's bits are never 0. Not constants of the kernel, so that
@@ -92,8 +105,8 @@ typedef struct lw_fill_args {
 enum { LW_PATH_ENDS = 64 };
 
 typedef struct lw_path_result {
-    int64_t ops; /* first operation in the batch's compact list */
-    int32_t n_ops;
+    int64_t ops;                               /* first operation in the batch's compact list */
+    int32_t n_ops;                             /* -1: the score is a lower bound, the band proves nothing */
     int32_t qstart, tstart, qend, tend, score; /* coordinates within query and window */
 } lw_path_result;
 
@@ -119,9 +132,48 @@ extern const lw_walk_kernel lw_walk_kernels[2];  /* [pieces - 1], over direction
 extern const lw_walk_kernel lw_tiles_kernels[2]; /* [pieces - 1], over checkpoints */
 
 /* Rows of a strip that have room for directions, by the time of its first lane: the kernels go by fours. */
-LW_HD int32_t lw_path_slots(int32_t rows, int32_t lanes)
+LW_HD int32_t lw_path_slots(int32_t rows, int32_t blocks)
 {
-    return (rows + LW_PATH_SIDE * (lanes - 1) + 3) / 4 * 4;
+    return (rows + LW_PATH_SIDE * (blocks - 1) + 3) / 4 * 4;
+}
+
+/* Within a band a group's lane has block k of columns, then block k + lanes, and so on. Each block is
+ * LW_PATH_SIDE rows behind its left neighbour. The time, by the rows of block 0, at which the lane of block k
+ * goes on, when the block has all rows of the band and its right neighbour has taken those that it needs. The
+ * next block must not begin above its first row; that it is not later than the row above the band's first is
+ * what lw_band_lanes() sees to. Letters come by eight rows, so these times are multiples of eight. */
+LW_HD int32_t lw_band_turn(int32_t high, int32_t lanes, int32_t k)
+{
+    const int32_t done = (LW_PATH_COLUMNS + LW_PATH_SIDE) * (k + 1) + high,
+                  begun = LW_PATH_SIDE * (k + lanes);
+    return ((done > begun ? done : begun) + 7) / 8 * 8;
+}
+
+/* How many lanes a band needs: block k + lanes begins in row lw_band_turn() - 2 (k + lanes), which must be
+ * above row 16 (k + lanes) + low, the first of the band in its first column. */
+LW_HD int32_t lw_band_lanes(int32_t low, int32_t high)
+{
+    const int32_t turn = LW_PATH_COLUMNS + LW_PATH_SIDE;
+    const int32_t by_height = (high - low + turn + 8 + turn - 1) / turn,
+                  by_start = low < 8 ? (8 - low + LW_PATH_COLUMNS - 1) / LW_PATH_COLUMNS : 1;
+    return by_height > by_start ? by_height : by_start;
+}
+
+/* The rows [from, to) of a strip over checkpoints, `from` a tile's first. */
+typedef struct lw_rows {
+    int32_t from, to;
+} lw_rows;
+
+LW_HD lw_rows lw_strip_rows(const lw_bundle *b, int32_t strip, int32_t tile)
+{
+    lw_rows r = {0, b->rows};
+    if (b->band) {
+        const int32_t above = strip * LW_PATH_STRIP + b->low - 1,
+                      below = (strip + 1) * LW_PATH_STRIP + b->high;
+        r.from = above > 0 ? above / tile * tile : 0;
+        r.to = below < b->rows ? below : b->rows;
+    }
+    return r;
 }
 
 /* Words of directions of one row of a warp and lane, and bits of one cell. */

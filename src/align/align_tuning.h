@@ -63,6 +63,15 @@ enum {
     /* Warps of a block that fills, and warps of a multiprocessor. */
     LW_PATH_WARPS = 2,
     LW_PATH_RESIDENT = 16,
+    /* Bands of pairs (align_band.h): the least excess, and the shorter sequence's letters, worth a band;
+       parts of the length by which excesses are counted; pairs that are looked at, and so many letters of
+       each, to learn how alike pairs are; how many are remembered. */
+    LW_BAND_LEAST = 8,
+    LW_BAND_SHORTEST = 256,
+    LW_BAND_PARTS = 64,
+    LW_BAND_SAMPLE = 64,
+    LW_BAND_CUT = 2048,
+    LW_BAND_MEMORY = 1024,
     /* Bytes that one thread copies at a time, and pieces that the caller copies alone. */
     LW_COPY_PIECE = 4 << 20,
     LW_COPY_ALONE = 4,
@@ -75,6 +84,11 @@ enum {
  * a batch is never full (1,000 x 1,000: 4e9 cells are 1.9 waves and ran at 1.70 TCUPS in the kernel). */
 #define LW_PATH_BATCH_CELLS 1.6e10
 #define LW_PATH_TILES_CELLS 2.5e11
+
+/* A band is tried if it will take less than this share of the whole matrix's time, and pairs are looked at
+ * before if there are so many cells. */
+#define LW_BAND_SAVES 0.9
+#define LW_BAND_LOOK_CELLS 2e10
 
 /* Cells of one sub-batch: under a second on an H200, after which host->stop is looked at. */
 #define LW_SUBBATCH_CELLS 4e12

@@ -8,6 +8,7 @@
 #define LW_TEST_HOST_LANES_H
 
 #include <cuda_runtime.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <ucontext.h>
@@ -42,6 +43,7 @@ static struct {
     ucontext_t scheduler, thread[HOST_MOST_THREADS];
     bool done[HOST_MOST_THREADS];
     int turn[HOST_MOST_THREADS];
+    int arrived[HOST_MOST_THREADS], released; /* meetings of the whole block, of each thread and of all */
     uint32_t board[2][HOST_MOST_THREADS];
     char *stacks;
 } host;
@@ -71,10 +73,15 @@ static void host_run_block(int threads, unsigned block, void (*body)(void *), vo
         host.thread[i].uc_link = NULL;
         makecontext(&host.thread[i], host_entry, 0);
         host.done[i] = false;
-        host.turn[i] = 0;
+        host.turn[i] = host.arrived[i] = 0;
     }
+    host.released = 0;
     for (bool any = true; any;) {
         any = false;
+        int least = INT_MAX;
+        for (int i = 0; i < threads; i++)
+            least = !host.done[i] && host.arrived[i] < least ? host.arrived[i] : least;
+        host.released = least;
         for (int i = 0; i < threads; i++)
             if (!host.done[i]) {
                 host.now = i;
@@ -114,10 +121,14 @@ static inline void lw_warp_sync(uint32_t mask)
     host_meet(0);
 }
 
-/* Good for meetings before the warps part ways, as all threads go round equally often until then. */
+/* All threads leave in one round, so that the lanes of a warp stay together. */
 static inline void __syncthreads(void)
 {
-    host_meet(0);
+    const int me = host.now;
+    host.arrived[me]++;
+    do
+        swapcontext(&host.thread[me], &host.scheduler);
+    while (host.released < host.arrived[me]);
 }
 
 static inline int lw_any(uint32_t mask, int predicate)

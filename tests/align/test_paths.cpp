@@ -21,7 +21,13 @@
 #include "align/align_tuning.h"
 
 static int64_t most_words; /* beyond which jobs keep checkpoints */
+static int32_t band_shortest = INT32_MAX, band_least, band_part;
+static double band_saves;
 #define LW_PATH_MOST_WORDS most_words
+#define LW_BAND_SHORTEST band_shortest
+#define LW_BAND_LEAST band_least
+#undef LW_BAND_SAVES
+#define LW_BAND_SAVES band_saves
 #include "align/align_cuda_paths.cu"
 
 enum { MOST = 512 };
@@ -90,6 +96,7 @@ static lw_seqs view(const set *s)
 static set queries, targets;
 static lw_error err;
 static int failures;
+static int64_t banded, unproved; /* jobs that were tried in a band; of these, those it did not prove */
 
 static bool takes_turns(const void *kernel)
 {
@@ -163,6 +170,8 @@ static void compare(const char *what, const lw_scoring *sc, lw_mode mode, int po
         lw_align_scalar.close(context);
         lw_paths *paths;
         cr_assert_eq(lw_paths_open(&paths, &by, &err), LW_OK);
+        if (band_shortest < INT32_MAX) /* as if that was learnt */
+            paths->needs[band_part] = paths->n_needs = 1000;
         for (int64_t i = 0; i < q.n && strands == LW_FORWARD; i++)
             if (want[i].target >= 0)
                 cr_assert_eq(worth(sc, i, &want_paths[i], &want_ops), want[i].score);
@@ -207,6 +216,7 @@ static void compare(const char *what, const lw_scoring *sc, lw_mode mode, int po
                           want[i].tend, text[0], got[i].score, got[i].qend, got[i].tend, text[1]);
             }
         }
+        banded += paths->banded, unproved += paths->unproved;
         lw_paths_close(paths);
         free(want_ops.op), free(got_ops.op);
     }
@@ -299,6 +309,65 @@ Test(paths, small_memory)
     every_scheme(3000, 100000, 2);
 }
 
+/* Bands of all widths, of which some prove nothing, however little they save. */
+static void in_bands(const char *what, int64_t words, size_t n_schemes, int32_t parts)
+{
+    band_shortest = 1;
+    band_saves = 1e9;
+    most_words = words;
+    banded = unproved = 0;
+    for (int32_t part = 0; part < parts; part = 2 * part + 1)
+        for (size_t k = 0; k < n_schemes; k++)
+            for (int mode = LW_GLOBAL; mode <= LW_SEMIGLOBAL; mode++) {
+                lw_scoring sc;
+                char about[80];
+                band_part = part;
+                band_least = 1 + part % 2;
+                make(&sc, &schemes[k]);
+                snprintf(about, sizeof about, "%s, part %d scheme %zu mode %d", what, part, k, mode);
+                compare(about, &sc, (lw_mode)mode, policies[(part + k + (size_t)mode) % 2], 1 << 30);
+            }
+    cr_log_info("%s: %ld in bands, %ld of these unproved", what, (long)banded, (long)unproved);
+    cr_expect(banded > 0 && unproved > 0 && unproved < banded);
+}
+
+/* Pairs with few errors, and some that differ in length by up to `apart` letters. */
+static void close_pairs(int n, int32_t length, int32_t apart)
+{
+    queries.n = queries.letters = targets.n = targets.letters = 0;
+    for (int i = 0; i < n; i++) {
+        add_letters(&targets, length - (int32_t)draw(20), i % 5 == 4 ? 2 : 0, 4);
+        uint8_t *q = add(&queries, targets.len[i]);
+        memcpy(q, targets.codes + targets.start[i], (size_t)targets.len[i]);
+        for (int e = i % 4; e > 0; e--)
+            q[draw((uint32_t)targets.len[i])] = (uint8_t)draw(4);
+        /* a gap somewhere, in one of them */
+        set *s = i % 2 ? &queries : &targets;
+        const int32_t gap = (int32_t)draw((uint32_t)apart + 1), n_left = s->len[i] - gap;
+        const int32_t at = (int32_t)draw((uint32_t)n_left + 1);
+        uint8_t *p = s->codes + s->start[i];
+        memmove(p + at, p + at + gap, (size_t)(n_left - at));
+        s->letters -= gap;
+        s->len[i] = n_left;
+    }
+}
+
+Test(paths, bands)
+{
+    random_state = 6;
+    close_pairs(30, 180, 20);
+    in_bands("close", INT64_MAX, sizeof schemes / sizeof *schemes, 32);
+    some_pairs(20, 150, 4);
+    in_bands("any", INT64_MAX, sizeof schemes / sizeof *schemes, 16);
+}
+
+Test(paths, bands_over_checkpoints)
+{
+    random_state = 7;
+    close_pairs(3, 1300, 40);
+    in_bands("close", 0, 2, 8);
+}
+
 /* Checkpoints are stored by 16 bytes, wherever an odd number of rows or strips ends. */
 Test(paths, aligned_checkpoints)
 {
@@ -312,7 +381,7 @@ Test(paths, aligned_checkpoints)
                 a.tile = (int32_t)tile;
                 lw_bundle b = {};
                 b.strips = strips;
-                b.rows = rows;
+                b.rows = b.height = rows;
                 lw_checkpoints c = lw_checkpoints_of(a, b);
                 cr_assert((uintptr_t)c.above % 16 == 0 && (uintptr_t)c.behind2 % 16 == 0 &&
                               (uintptr_t)c.above2 % 16 == 0,
