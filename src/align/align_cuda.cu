@@ -894,12 +894,18 @@ static lw_status open_paths(context *c, lw_error *err)
     return lw_paths_open(&c->paths, &setup, err);
 }
 
-/* Ends with two-piece gaps come from the kernels of paths. */
+/* Ends from the kernels of paths: with two-piece gaps, and of forward strands that end in the last column,
+ * which these kernels find by fewer instructions and within bands. Local ones need the path for the query's
+ * end. */
 static lw_status ends_of_paths(context *c, const lw_seqs *queries, const lw_seqs *targets, lw_hit *hits,
                                lw_error *err)
 {
     if (c->setup.strands != LW_FORWARD)
         return lw_fallback_pair_ends(&c->setup, queries, targets, hits, err);
+    if (c->setup.mode != LW_LOCAL) {
+        LW_TRY(open_paths(c, err));
+        return lw_paths_ends(c->paths, queries, targets, hits, err);
+    }
     lw_path *paths = (lw_path *)malloc((size_t)(queries->n + 1) * sizeof *paths);
     if (!paths)
         return lw_fail_memory(err, (size_t)queries->n * sizeof *paths);
@@ -916,7 +922,7 @@ static lw_status cuda_pair_ends(void *context_, const lw_seqs *queries, const lw
                                 lw_error *err)
 {
     context *c = (context *)context_;
-    if (c->setup.scoring->two_piece)
+    if (c->setup.scoring->two_piece || (c->setup.strands == LW_FORWARD && c->setup.mode != LW_LOCAL))
         return ends_of_paths(c, queries, targets, hits, err);
     LW_TRY(run_all(c, queries, targets, 1, 0, hits, NULL, err));
     return LW_OK;

@@ -419,6 +419,12 @@ LW_DEVICE void start_outside(const lw_path_arithmetic &by, lane_state<WORD, PIEC
     }
 }
 
+/* A strip's bundle, read again so that it need not stay in registers while rows are computed. */
+LW_DEVICE const lw_bundle &bundle_again(const lw_fill_args &a, int32_t at)
+{
+    return a.bundles[a.strips[lw_opaque((uint32_t)at)].bundle];
+}
+
 template <int WORD, int PIECES, int DIRECTIONS>
 __global__ void __launch_bounds__(128, PIECES == 2 ? 3 : 4) path_fill(const lw_fill_args a)
 {
@@ -444,7 +450,7 @@ __global__ void __launch_bounds__(128, PIECES == 2 ? 3 : 4) path_fill(const lw_f
         const int32_t total = bundle.strips * bundle.blocks * C;
         const bool last_strip = strip == bundle.strips - 1, corner = a.ends_at == LW_END_CORNER;
         const lw_rows rows = DIRECTIONS ? lw_rows{0, bundle.rows} : lw_strip_rows(&bundle, strip, a.tile);
-        int32_t first_column = (strip * lanes + in_group) * C;
+        const int32_t first_column = (strip * lanes + in_group) * C;
 
         lane_state<WORD, PIECES, HALVES> l;
         lw_path_job job[HALVES];
@@ -505,7 +511,7 @@ __global__ void __launch_bounds__(128, PIECES == 2 ? 3 : 4) path_fill(const lw_f
         lw_rows left_rows = {0, bundle.rows};
         const uint2 *taken = NULL;
         const uint32_t *taken2 = NULL;
-        l.from = rows.from;
+        l.from = DIRECTIONS ? 0 : rows.from;
         l.rows = rows.to;
         l.at = at;
         l.below = group * lanes + (in_group > 0 ? in_group : lanes) - 1;
@@ -572,31 +578,33 @@ __global__ void __launch_bounds__(128, PIECES == 2 ? 3 : 4) path_fill(const lw_f
 #pragma unroll 1
             for (int32_t eight = block; eight < to; eight += 8) {
                 /* lanes whose columns have left the band go on */
-                for (; DIRECTIONS && eight >= turn; turn = lw_band_turn(bundle.high, lanes, ++turns)) {
-                    const int32_t from = turns % lanes, next = turns + lanes;
+                while (DIRECTIONS && eight >= turn) {
+                    const lw_bundle &b = bundle_again(a, at);
+                    const int32_t from = turns % b.lanes, next = turns + b.lanes;
+                    const int32_t my_group = lane / b.lanes, me = lane - my_group * b.lanes;
                     lw_warp_sync(LW_ALL_LANES);
                     if (turns == 0)
                         for (int32_t k = lane; k < BLOCK; k += LW_WARP)
                             staged[k] =
                                 make_uint4(by.outside_h, by.outside_f[0], by.outside_f[PIECES - 1], 0);
-                    if (next < bundle.blocks)
-                        rebuild_profile<WORD, HALVES>(a, bundle, profiles, from, next * C);
-                    l.leads = in_group == (turns + 1) % lanes;
-                    if (in_group == from && next < bundle.blocks) {
+                    if (next < b.blocks)
+                        rebuild_profile<WORD, HALVES>(a, b, profiles, from, next * C);
+                    l.leads = me == (turns + 1) % b.lanes;
+                    if (me == from && next < b.blocks) {
                         start_outside<WORD, PIECES, HALVES>(by, l);
                         behind = SIDE * next;
-                        first_column = next * C;
                         for (int half = 0; half < HALVES; half++) {
-                            const int32_t index = group * HALVES + half;
-                            const lw_path_job j = a.jobs[bundle.first + (index < bundle.n ? index : 0)];
+                            const int32_t index = my_group * HALVES + half;
+                            const lw_path_job j = a.jobs[b.first + (index < b.n ? index : 0)];
                             letters[half] =
                                 feed_of(a.targets, j.target - behind, j.tlen + behind, eight >> 3);
-                            l.limit[half] = next == bundle.blocks - 1 && index < bundle.n ? j.tlen : 0;
+                            l.limit[half] = next == b.blocks - 1 && index < b.n ? j.tlen : 0;
                         }
-                        if (next == bundle.blocks - 1)
+                        if (next == b.blocks - 1)
                             l.best = each<WORD>(WORD == LW_WORD_S32 ? (uint32_t)INT32_MIN : 0x8000u);
                     }
                     lw_warp_sync(LW_ALL_LANES);
+                    turn = lw_band_turn(b.high, b.lanes, ++turns);
                 }
                 uint32_t four[HALVES], then[HALVES];
 #pragma unroll
@@ -638,16 +646,19 @@ __global__ void __launch_bounds__(128, PIECES == 2 ? 3 : 4) path_fill(const lw_f
             if (lane == LW_WARP - 1 && !last_strip && to > SIDE * (LW_WARP - 1))
                 lw_publish(a.progress + at, to - SIDE * (LW_WARP - 1));
         }
+        const lw_bundle &b = bundle_again(a, at);
+        const int my_group = lane / b.lanes, me = lane - my_group * b.lanes;
         for (int half = 0; half < HALVES; half++) {
-            const int32_t index = group * HALVES + half;
+            const int32_t index = my_group * HALVES + half;
             lw_path_end end;
             end.score = WORD == LW_WORD_S32 ? (int32_t)l.best : half ? lw_high2(l.best) : lw_low2(l.best);
             end.row = l.end_row[half];
-            end.column = first_column - (total - job[half].qlen);
+            end.column = (a.strips[at].strip * b.lanes + me - b.strips * b.blocks) * C +
+                         a.jobs[b.first + (index < b.n ? index : 0)].qlen;
             if (end.row == INT32_MAX)
                 end.score = INT32_MIN;
-            end = best_of_group(end, in_group, lanes);
-            if (in_group == 0 && index < bundle.n) {
+            end = best_of_group(end, me, b.lanes);
+            if (me == 0 && index < b.n) {
                 if (end.row != INT32_MAX)
                     end.score =
                         (end.score - (WORD == LW_WORD_S16 ? lw_low2(by.zero) : (int32_t)by.zero)) / by.scale;

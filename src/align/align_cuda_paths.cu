@@ -56,7 +56,7 @@ struct lw_paths {
     stage stages[STAGES];
     area order, spare, key; /* host */
     area excess, again;     /* likewise: of each job's band, -1 for none; jobs to be done once more */
-    int64_t n_again, banded, unproved; /* of the last call: jobs done in bands, and what these left */
+    int64_t n_again, banded, unproved;         /* of the last call: jobs done in bands, and what these left */
     int64_t needs[LW_BAND_PARTS + 1], n_needs; /* excesses that scores proved, in parts of the length */
     bool out_of_memory;
     /* of the call */
@@ -68,6 +68,7 @@ struct lw_paths {
     int32_t guess;              /* parts of the length that are tried as excess; -1: none */
     double guess_fails;         /* how often that will prove nothing */
     int ends_at;
+    bool scores; /* no paths */
     lw_hit *hits;
     lw_path *paths;
     lw_cigars *cigars;
@@ -298,11 +299,14 @@ static int64_t checkpoint_words(const lw_paths *p, int64_t strips, int64_t heigh
     return pairs * (1 + pieces_of(p)) + 2;
 }
 
-/* Whether a job keeps the directions of all its cells. */
+/* Whether a job keeps the directions of all its cells. Without paths long ones run as over checkpoints, which
+ * takes fewer instructions. */
 static bool keeps_directions(const lw_paths *p, int64_t qlen, int64_t tlen)
 {
     const int64_t lanes = lanes_of(p, qlen), strips = (lanes + LW_WARP - 1) / LW_WARP;
     lw_path_arithmetic unused;
+    if (p->scores && strips > 1)
+        return false;
     return direction_words(p, 2, strips, min64(lanes, LW_WARP), tlen) <= LW_PATH_MOST_WORDS &&
            (p->roomy || arithmetic_of(p, 1, true, qlen, tlen, 0, &unused));
 }
@@ -518,7 +522,7 @@ static void size_of(const lw_paths *p, int32_t tile, int halves, int32_t qlen, i
     geometry_of(p, qlen, tlen, excess, g);
     out->query_words = packed_words(p, qlen);
     out->target_words = p->tasks && !p->targets ? 0 : packed_words(p, tlen);
-    out->ops = most_ops(qlen, tlen);
+    out->ops = p->scores ? 0 : most_ops(qlen, tlen);
     const int64_t blocks = g->strips > 1 ? (int64_t)LW_WARP : g->blocks, groups = LW_WARP / g->lanes;
     const int64_t words = tile > 0 ? checkpoint_words(p, g->strips, height_of(g, tlen, tile), tile)
                                    : direction_words(p, halves, g->strips, blocks, tlen) / groups;
@@ -534,6 +538,8 @@ static void size_of(const lw_paths *p, int32_t tile, int halves, int32_t qlen, i
 static int32_t tile_for(const lw_paths *p, int32_t qlen, int32_t tlen, int32_t excess, int64_t bytes)
 {
     job_size size;
+    if (p->scores)
+        return LW_PATH_STRIP;
     for (int32_t tile = LW_PATH_TILE; tile <= LW_PATH_STRIP; tile *= 2) {
         if (lw_tiles_shared_bytes(pieces_of(p), tile, p->by.setup->scoring->n_letters) > p->by.shared_bytes)
             break;
@@ -871,14 +877,15 @@ static lw_status launch(lw_paths *p, stage *s, lw_error *err)
     LW_CUDA_TRY(err, "tracing",
                 lw_launch(fill, dim3((unsigned)blocks), (unsigned)(warps * LW_WARP), (size_t)(shared * warps),
                           s->stream, a.fill));
-    if (s->tile > 0) {
+    a.scores = p->scores;
+    if (s->tile > 0 && !p->scores) {
         const int64_t bytes = lw_tiles_shared_bytes(s->pieces, s->tile, scoring->n_letters);
         LW_TRY(allow_shared(p, (const void *)lw_tiles_kernels[s->pieces - 1], bytes, err));
         LW_CUDA_TRY(err, "tracing",
                     lw_launch(lw_tiles_kernels[s->pieces - 1], dim3((unsigned)s->n), (unsigned)s->tile / 4,
                               (size_t)bytes, s->stream, a));
     } else {
-        a.job_threads = s->rows >= LW_PATH_WALK_ROWS ? LW_WARP : 1;
+        a.job_threads = s->rows >= LW_PATH_WALK_ROWS && !p->scores ? LW_WARP : 1;
         const int64_t threads = s->n * a.job_threads;
         LW_CUDA_TRY(err, "tracing",
                     lw_launch(lw_walk_kernels[s->pieces - 1], dim3((unsigned)((threads + 127) / 128)), 128, 0,
@@ -907,7 +914,8 @@ static lw_status unpack(void *arg, int64_t piece, int worker, lw_error *err)
     lw_paths *p = call->p;
     const stage *s = call->s;
     const int64_t from = call->n_ops * piece / call->pieces, until = call->n_ops * (piece + 1) / call->pieces;
-    memcpy(p->cigars->op + call->base + from, call->ops + from, (size_t)(until - from) * 4);
+    if (until > from)
+        memcpy(p->cigars->op + call->base + from, call->ops + from, (size_t)(until - from) * 4);
     const int64_t to = min64((piece + 1) * UNPACK_JOBS, s->n);
     const int32_t least = p->by.setup->min_score;
     for (int64_t k = piece * UNPACK_JOBS; k < to; k++) {
@@ -941,7 +949,8 @@ static lw_status unpack(void *arg, int64_t piece, int worker, lw_error *err)
             }
             p->hits[i] = hit;
         }
-        p->paths[i] = path;
+        if (!p->scores)
+            p->paths[i] = path;
     }
     return LW_OK;
 }
@@ -1174,6 +1183,7 @@ lw_status lw_paths_trace(lw_paths *p, const lw_seqs *queries, const lw_seqs *tar
     p->targets = targets;
     p->tasks = tasks;
     p->ends_at = LW_END_CORNER;
+    p->scores = false;
     p->hits = NULL;
     p->paths = paths;
     p->cigars = cigars;
@@ -1188,8 +1198,18 @@ lw_status lw_paths_pairs(lw_paths *p, const lw_seqs *queries, const lw_seqs *tar
     p->targets = targets;
     p->tasks = NULL;
     p->ends_at = mode == LW_LOCAL ? LW_END_ANYWHERE : mode == LW_GLOBAL ? LW_END_CORNER : LW_END_LAST_COLUMN;
+    p->scores = paths == NULL;
     p->hits = hits;
     p->paths = paths;
     p->cigars = cigars;
     return queries->n > 0 ? run_jobs(p, queries->n, err) : LW_OK;
+}
+
+lw_status lw_paths_ends(lw_paths *p, const lw_seqs *queries, const lw_seqs *targets, lw_hit *hits,
+                        lw_error *err)
+{
+    lw_cigars none = {NULL, 0, 0};
+    const lw_status status = lw_paths_pairs(p, queries, targets, hits, NULL, &none, err);
+    free(none.op);
+    return status;
 }

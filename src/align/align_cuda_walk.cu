@@ -215,10 +215,11 @@ template <int PIECES> __global__ void __launch_bounds__(128) path_walk(const lw_
         w.i = result.qend = end.column + c + 1;
     }
     const bool proved = end.score >= job.least;
-    if (!none && proved)
+    const bool walks = !none && proved && !a.scores;
+    if (walks)
         walk_directions<PIECES>(a, at, w);
     result.n_ops = proved ? w.n_ops : -1;
-    if (!none && proved) {
+    if (walks) {
         result.qstart = w.i, result.tstart = w.j;
         if (w.ahead == 0)
             result.ops = (int64_t)atomicAdd(a.ops_used, (unsigned long long)w.n_ops);

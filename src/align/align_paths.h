@@ -120,6 +120,7 @@ typedef struct lw_walk_args {
     unsigned long long *ops_used;
     lw_path_result *results;
     int32_t halves;      /* scores in a word: 1 or 2 */
+    int32_t scores;      /* 1: no paths, ends alone */
     int32_t job_threads; /* threads that walk a path over directions: 1 or a warp */
 } lw_walk_args;
 
@@ -211,5 +212,8 @@ lw_status lw_paths_trace(lw_paths *p, const lw_seqs *queries, const lw_seqs *tar
                          const lw_trace_task *tasks, lw_path *paths, lw_cigars *cigars, lw_error *err);
 lw_status lw_paths_pairs(lw_paths *p, const lw_seqs *queries, const lw_seqs *targets, lw_hit *hits,
                          lw_path *paths, lw_cigars *cigars, lw_error *err);
+/* As lw_align_backend.pair_ends, forward strands; not in local mode. */
+lw_status lw_paths_ends(lw_paths *p, const lw_seqs *queries, const lw_seqs *targets, lw_hit *hits,
+                        lw_error *err);
 
 #endif

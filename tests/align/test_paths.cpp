@@ -11,6 +11,7 @@
 #define lw_paths_close host_paths_close
 #define lw_paths_trace host_paths_trace
 #define lw_paths_pairs host_paths_pairs
+#define lw_paths_ends host_paths_ends
 #define lw_fill_kernels host_fill_kernels
 #define lw_walk_kernels host_walk_kernels
 #define lw_tiles_kernels host_tiles_kernels
@@ -157,7 +158,8 @@ static void compare(const char *what, const lw_scoring *sc, lw_mode mode, int po
     by.table = &table;
     host_takes_turns = takes_turns;
     lw_seqs q = view(&queries), t = view(&targets);
-    for (int strands = LW_FORWARD; strands <= LW_REVERSE; strands++) {
+    for (int strands = LW_FORWARD; strands <= (band_shortest < INT32_MAX ? LW_FORWARD : LW_REVERSE);
+         strands++) {
         setup.strands = (unsigned)strands;
         void *context;
         lw_cigars want_ops, got_ops;
@@ -180,6 +182,18 @@ static void compare(const char *what, const lw_scoring *sc, lw_mode mode, int po
             cr_assert_eq(lw_paths_pairs(paths, &q, &t, got, got_paths, &got_ops, &err), LW_OK, "%s: %s", what,
                          err.message);
             n = q.n;
+            if (mode != LW_LOCAL) {
+                static lw_hit ends[MOST];
+                memset(ends, 0x55, sizeof ends);
+                cr_assert_eq(lw_paths_ends(paths, &q, &t, ends, &err), LW_OK, "%s: %s", what, err.message);
+                for (int64_t i = 0; i < n; i++)
+                    if (ends[i].target != want[i].target || ends[i].score != want[i].score ||
+                        ends[i].qend != want[i].qend || ends[i].tend != want[i].tend)
+                        cr_expect(failures++ >= 10,
+                                  "%s, pair %ld of %d x %d: want %d at %d/%d, ends have %d at %d/%d", what,
+                                  (long)i, queries.len[i], targets.len[i], want[i].score, want[i].qend,
+                                  want[i].tend, ends[i].score, ends[i].qend, ends[i].tend);
+            }
         } else {
             for (int64_t i = 0; i < q.n; i++) {
                 if (want[i].target < 0)
@@ -310,22 +324,22 @@ Test(paths, small_memory)
 }
 
 /* Bands of all widths, of which some prove nothing, however little they save. */
-static void in_bands(const char *what, int64_t words, size_t n_schemes, int32_t parts)
+static void in_bands(const char *what, int64_t words, size_t n_schemes, const int32_t *parts, size_t n_parts)
 {
     band_shortest = 1;
     band_saves = 1e9;
     most_words = words;
     banded = unproved = 0;
-    for (int32_t part = 0; part < parts; part = 2 * part + 1)
+    for (size_t i = 0; i < n_parts; i++)
         for (size_t k = 0; k < n_schemes; k++)
             for (int mode = LW_GLOBAL; mode <= LW_SEMIGLOBAL; mode++) {
                 lw_scoring sc;
                 char about[80];
-                band_part = part;
-                band_least = 1 + part % 2;
+                band_part = parts[i];
+                band_least = 1 + (int32_t)i % 2;
                 make(&sc, &schemes[k]);
-                snprintf(about, sizeof about, "%s, part %d scheme %zu mode %d", what, part, k, mode);
-                compare(about, &sc, (lw_mode)mode, policies[(part + k + (size_t)mode) % 2], 1 << 30);
+                snprintf(about, sizeof about, "%s, part %d scheme %zu mode %d", what, parts[i], k, mode);
+                compare(about, &sc, (lw_mode)mode, policies[(i + k + (size_t)mode) % 2], 1 << 30);
             }
     cr_log_info("%s: %ld in bands, %ld of these unproved", what, (long)banded, (long)unproved);
     cr_expect(banded > 0 && unproved > 0 && unproved < banded);
@@ -355,17 +369,21 @@ static void close_pairs(int n, int32_t length, int32_t apart)
 Test(paths, bands)
 {
     random_state = 6;
-    close_pairs(30, 180, 20);
-    in_bands("close", INT64_MAX, sizeof schemes / sizeof *schemes, 32);
-    some_pairs(20, 150, 4);
-    in_bands("any", INT64_MAX, sizeof schemes / sizeof *schemes, 16);
+    const int32_t parts[] = {0, 1, 3, 7, 20};
+    close_pairs(16, 180, 20);
+    in_bands("close", INT64_MAX, sizeof schemes / sizeof *schemes, parts, 5);
+    some_pairs(10, 150, 4);
+    in_bands("any", INT64_MAX, sizeof schemes / sizeof *schemes, parts, 4);
 }
 
 Test(paths, bands_over_checkpoints)
 {
     random_state = 7;
-    close_pairs(3, 1300, 40);
-    in_bands("close", 0, 2, 8);
+    const int32_t parts[] = {0, 5};
+    close_pairs(2, 1100, 40);
+    add_letters(&targets, 300, 0, 4);
+    add_similar(&queries, &targets, 300, 4);
+    in_bands("close", 0, 2, parts, 2);
 }
 
 /* Checkpoints are stored by 16 bytes, wherever an odd number of rows or strips ends. */
