@@ -420,9 +420,9 @@ LW_DEVICE void start_outside(const lw_path_arithmetic &by, lane_state<WORD, PIEC
 }
 
 /* A strip's bundle, read again so that it need not stay in registers while rows are computed. */
-LW_DEVICE const lw_bundle &bundle_again(const lw_fill_args &a, int32_t at)
+LW_DEVICE const lw_bundle &bundle_again(const lw_fill_args &a, int32_t take)
 {
-    return a.bundles[a.strips[lw_opaque((uint32_t)at)].bundle];
+    return a.bundles[a.strips[lw_opaque((uint32_t)take)].bundle];
 }
 
 template <int WORD, int PIECES, int DIRECTIONS>
@@ -438,14 +438,15 @@ __global__ void __launch_bounds__(128, PIECES == 2 ? 3 : 4) path_fill(const lw_f
     const lw_path_arithmetic by = a.by;
 
     for (;;) {
-        int32_t at = 0;
+        int32_t take = 0;
         if (lane == 0)
-            at = atomicAdd(a.next, 1);
-        at = (int32_t)lw_from_lane(LW_ALL_LANES, (uint32_t)at, 0, LW_WARP);
-        if (at >= a.n_strips)
+            take = atomicAdd(a.next, 1);
+        take = (int32_t)lw_from_lane(LW_ALL_LANES, (uint32_t)take, 0, LW_WARP);
+        if (take >= a.n_strips)
             return;
-        const int32_t strip = a.strips[at].strip;
-        const lw_bundle bundle = a.bundles[a.strips[at].bundle];
+        const int32_t strip = a.strips[take].strip;
+        const lw_bundle bundle = a.bundles[a.strips[take].bundle];
+        const int32_t at = bundle.first_strip + strip;
         const int lanes = bundle.lanes, group = lane / lanes, in_group = lane - group * lanes;
         const int32_t total = bundle.strips * bundle.blocks * C;
         const bool last_strip = strip == bundle.strips - 1, corner = a.ends_at == LW_END_CORNER;
@@ -579,7 +580,7 @@ __global__ void __launch_bounds__(128, PIECES == 2 ? 3 : 4) path_fill(const lw_f
             for (int32_t eight = block; eight < to; eight += 8) {
                 /* lanes whose columns have left the band go on */
                 while (DIRECTIONS && eight >= turn) {
-                    const lw_bundle &b = bundle_again(a, at);
+                    const lw_bundle &b = bundle_again(a, take);
                     const int32_t from = turns % b.lanes, next = turns + b.lanes;
                     const int32_t my_group = lane / b.lanes, me = lane - my_group * b.lanes;
                     lw_warp_sync(LW_ALL_LANES);
@@ -646,14 +647,15 @@ __global__ void __launch_bounds__(128, PIECES == 2 ? 3 : 4) path_fill(const lw_f
             if (lane == LW_WARP - 1 && !last_strip && to > SIDE * (LW_WARP - 1))
                 lw_publish(a.progress + at, to - SIDE * (LW_WARP - 1));
         }
-        const lw_bundle &b = bundle_again(a, at);
+        const lw_bundle &b = bundle_again(a, take);
+        const int32_t number = a.strips[take].strip;
         const int my_group = lane / b.lanes, me = lane - my_group * b.lanes;
         for (int half = 0; half < HALVES; half++) {
             const int32_t index = my_group * HALVES + half;
             lw_path_end end;
             end.score = WORD == LW_WORD_S32 ? (int32_t)l.best : half ? lw_high2(l.best) : lw_low2(l.best);
             end.row = l.end_row[half];
-            end.column = (a.strips[at].strip * b.lanes + me - b.strips * b.blocks) * C +
+            end.column = (number * b.lanes + me - b.strips * b.blocks) * C +
                          a.jobs[b.first + (index < b.n ? index : 0)].qlen;
             if (end.row == INT32_MAX)
                 end.score = INT32_MIN;
@@ -662,7 +664,7 @@ __global__ void __launch_bounds__(128, PIECES == 2 ? 3 : 4) path_fill(const lw_f
                 if (end.row != INT32_MAX)
                     end.score =
                         (end.score - (WORD == LW_WORD_S16 ? lw_low2(by.zero) : (int32_t)by.zero)) / by.scale;
-                a.ends[(int64_t)at * LW_PATH_ENDS + index] = end;
+                a.ends[(int64_t)(b.first_strip + number) * LW_PATH_ENDS + index] = end;
             }
         }
         lw_warp_sync(LW_ALL_LANES); /* the profile is free */

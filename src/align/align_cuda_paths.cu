@@ -705,6 +705,7 @@ static lw_status prepare(lw_paths *p, stage *s, lw_error *err)
     int32_t *bundle_of = (int32_t *)(at + in->bundle_of);
     int64_t *spare_at = (int64_t *)(at + in->spare_at);
     int64_t query_at = LW_MARGIN / 2, target_at = LW_MARGIN;
+    int32_t most_strips = 0;
     s->n_bundles = s->n_strips = s->scratch_words = s->border_words = s->spare_ops = 0;
     job_size size;
     memset(&size, 0, sizeof size);
@@ -770,11 +771,20 @@ static lw_status prepare(lw_paths *p, stage *s, lw_error *err)
             s->scratch_words += direction_words(p, halves, b->strips, b->blocks, b->rows);
             s->border_words += round_up((int64_t)(b->strips - 1) * b->rows * (1 + pieces), 2);
         }
+        most_strips = b->strips > most_strips ? b->strips : most_strips;
         for (int32_t i = 0; i < b->strips; i++) {
             strips[s->n_strips].bundle = (int32_t)s->n_bundles;
             strips[s->n_strips++].strip = i;
         }
         s->n_bundles++;
+    }
+    if (s->tile > 0 && s->narrow > 0) {
+        /* a strip begins when its left neighbour has come 512 rows further: so few at a time of each job */
+        int64_t at = 0;
+        for (int32_t i = 0; i < most_strips; i++)
+            for (int32_t k = 0; k < s->n_bundles; k++)
+                if (i < bundles[k].strips)
+                    strips[at].bundle = k, strips[at++].strip = i;
     }
     spare_at[s->n] = s->spare_ops;
     /* kernels run past the ends of windows, where any letter will do */
@@ -811,7 +821,18 @@ static lw_status launch(lw_paths *p, stage *s, lw_error *err)
                                                : 0),
                                    256),
                   scratch = round_up(spare + s->spare_ops * 4, 256),
-                  border = round_up(scratch + s->scratch_words * 4, 256), work = border + s->border_words * 4;
+                  border = round_up(scratch + s->scratch_words * 4, 256),
+                  scout = round_up(border + s->border_words * 4, 256);
+    /* few long paths are walked from many places at once */
+    int64_t scouts = 0;
+    const int64_t scout_tiles = LW_PATH_SCOUT_TILES, most_marks = 4 * scout_tiles + 8,
+                  most_ops = 2 * (scout_tiles + 2) * s->tile + most_marks;
+    if (s->tile > 0 && !p->scores && s->n <= LW_PATH_SCOUTED_JOBS)
+        scouts = (s->rows - 1) / s->tile / scout_tiles;
+    const int64_t marks = round_up(scout + s->n * scouts * (int64_t)sizeof(lw_path_scout), 256),
+                  scout_ops =
+                      round_up(marks + s->n * scouts * most_marks * (int64_t)sizeof(lw_path_mark), 256),
+                  work = scout_ops + s->n * scouts * most_ops * 4;
     const int64_t results = 256, ops = round_up(results + s->n * (int64_t)sizeof(lw_path_result), 256);
     LW_TRY(area_device(&s->input, (size_t)s->in.bytes, &p->out_of_memory, err));
     LW_TRY(area_device(&s->work, (size_t)work, &p->out_of_memory, err));
@@ -881,9 +902,17 @@ static lw_status launch(lw_paths *p, stage *s, lw_error *err)
     if (s->tile > 0 && !p->scores) {
         const int64_t bytes = lw_tiles_shared_bytes(s->pieces, s->tile, scoring->n_letters);
         LW_TRY(allow_shared(p, (const void *)lw_tiles_kernels[s->pieces - 1], bytes, err));
-        LW_CUDA_TRY(err, "tracing",
-                    lw_launch(lw_tiles_kernels[s->pieces - 1], dim3((unsigned)s->n), (unsigned)s->tile / 4,
-                              (size_t)bytes, s->stream, a));
+        a.scouts = (int32_t)scouts;
+        a.scout_tiles = (int32_t)scout_tiles;
+        a.most_marks = (int32_t)most_marks, a.most_ops = (int32_t)most_ops;
+        a.scout = (lw_path_scout *)(w + scout);
+        a.marks = (lw_path_mark *)(w + marks);
+        a.scout_ops = (uint32_t *)(w + scout_ops);
+        for (a.scouting = scouts > 0; a.scouting >= 0; a.scouting--)
+            LW_CUDA_TRY(err, "tracing",
+                        lw_launch(lw_tiles_kernels[s->pieces - 1],
+                                  dim3((unsigned)(a.scouting ? s->n * scouts : s->n)), (unsigned)s->tile / 4,
+                                  (size_t)bytes, s->stream, a));
     } else {
         a.job_threads = s->rows >= LW_PATH_WALK_ROWS && !p->scores ? LW_WARP : 1;
         const int64_t threads = s->n * a.job_threads;

@@ -3,7 +3,13 @@
  * A warp walks a job's path back: its lanes look at the next cells of the diagonal, so that a run of letters
  * without a gap takes one step; where jobs are short and many, one thread does. Over checkpoints a block
  * first computes the directions of the tile that the path has reached, in shared memory, its first warp walks
- * through, and so on to the next tile. */
+ * through, and so on to the next tile.
+ *
+ * For few long jobs these tiles would follow one another while most of the card is idle. So scouts go first,
+ * one for every some rows of tiles, all at the same time: each begins at the cell with the greatest H above
+ * its rows, where the path probably passes, and notes where it comes into each tile. What follows depends on
+ * nothing but the cell and the state. So where the job's path comes into a tile as the scout did (paths that
+ * begin apart meet soon), the rest of the scout's path is its own. */
 #include "align/path_cell.cuh"
 
 /* A path on its way from its end to its start; the same in all lanes of a warp that walks it together. */
@@ -247,6 +253,9 @@ typedef struct tile_state {
     lw_path_end end;
     int32_t has_score[LW_PATH_COLUMNS]; /* of the columns that the end may lie in */
     int32_t pass[2][16][3];             /* H, F, F2 of each warp's last column, two rows */
+    int32_t greatest[LW_PATH_STRIP / 4],
+        column[LW_PATH_STRIP / 4]; /* H above a scout's rows, of each thread */
+    int32_t n_marks, stop;
     long long first_op;
 } tile_state;
 
@@ -262,6 +271,94 @@ LW_DEVICE int64_t above_at(const lw_fill_args &a, const lw_bundle &b, const lw_c
                      column % LW_PATH_STRIP;
 }
 
+LW_DEVICE int32_t state_of(const walk &w)
+{
+    return w.state + 4 * w.piece;
+}
+
+/* A scout's start: behind the column with the greatest H above `row`. By all threads. */
+LW_DEVICE void start_scout(const lw_walk_args &a, const lw_bundle &b, const lw_checkpoints &keep, int half,
+                           int32_t pad, int32_t row, tile_state *shared)
+{
+    int32_t greatest = INT32_MIN, column = pad;
+    for (int32_t strip = pad / LW_PATH_STRIP; strip < b.strips; strip++) {
+        const int64_t from = above_at(a.fill, b, keep, strip * LW_PATH_STRIP, row);
+#pragma unroll 4
+        for (int32_t c = (int32_t)threadIdx.x; c < LW_PATH_STRIP && from >= 0; c += (int32_t)blockDim.x) {
+            const int32_t h = kept(a, keep.above[from + c].x, half);
+            if (h > greatest && strip * LW_PATH_STRIP + c >= pad)
+                greatest = h, column = strip * LW_PATH_STRIP + c;
+        }
+    }
+    shared->greatest[threadIdx.x] = greatest;
+    shared->column[threadIdx.x] = column;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        for (int32_t k = 1; k < (int32_t)blockDim.x; k++)
+            if (shared->greatest[k] > greatest)
+                greatest = shared->greatest[k], column = shared->column[k];
+        shared->w.i = column + 1 - pad;
+        shared->w.j = row;
+        shared->stop = greatest == INT32_MIN;
+    }
+}
+
+/* A scout comes into a tile: notes it, or stops, at the next scout's rows, outside the band, or where there
+ * is no room. One thread. */
+LW_DEVICE void mark_tile(const lw_walk_args &a, const lw_bundle &b, int32_t pad, int32_t last_row,
+                         lw_path_mark *marks, tile_state *shared)
+{
+    const int32_t T = a.fill.tile;
+    walk w = shared->w;
+    close_run(w);
+    const lw_rows rows = lw_strip_rows(&b, (pad + w.i - 1) / LW_PATH_STRIP, T);
+    const bool outside = (w.j - 1) / T * T < rows.from || w.j > rows.to;
+    shared->stop =
+        w.j <= last_row || outside || shared->n_marks == a.most_marks || w.n_ops + 2 * T + 4 > a.most_ops;
+    if (!shared->stop) {
+        const lw_path_mark here = {w.i, w.j, state_of(w), w.n_ops};
+        marks[shared->n_marks++] = here;
+    }
+    shared->w = w;
+}
+
+/* The path comes into a tile: if a scout did so, takes its path from there. By a warp. */
+LW_DEVICE void join_scout(const lw_walk_args &a, int32_t index, tile_state *shared)
+{
+    const int lane = lw_lane();
+    walk w = shared->w;
+    const int32_t number = (w.j - 1) / a.fill.tile / a.scout_tiles;
+    if (number >= a.scouts)
+        return;
+    const int64_t at = (int64_t)index * a.scouts + number;
+    const lw_path_scout scout = a.scout[at];
+    const lw_path_mark *marks = a.marks + at * a.most_marks;
+    const uint32_t *ops = a.scout_ops + at * a.most_ops;
+    for (int32_t first = 0; first < scout.n_marks; first += LW_WARP) {
+        lw_path_mark mine = {-1, -1, 0, 0};
+        if (first + lane < scout.n_marks)
+            mine = marks[first + lane];
+        const uint32_t same =
+            lw_ballot(LW_ALL_LANES, mine.i == w.i && mine.j == w.j && mine.state == state_of(w));
+        if (same == 0)
+            continue;
+        const int32_t from = (int32_t)lw_from_lane(LW_ALL_LANES, (uint32_t)mine.n_ops,
+                                                   lw_trailing_ones(same - 1 & ~same), LW_WARP);
+        w.ahead = lane;
+        for (int32_t k = from; k < scout.end.n_ops; k++)
+            consume(w, ops[k] & 15, (int32_t)(ops[k] >> 4));
+        w.state = scout.end.state & 3;
+        w.piece = scout.end.state >> 2;
+        lw_warp_sync(LW_ALL_LANES); /* all have read it */
+        if (lane == 0) {
+            w.ahead = 0;
+            shared->w = w;
+            shared->more = scout.more;
+        }
+        return;
+    }
+}
+
 template <int PIECES> __global__ void __launch_bounds__(128) path_tiles(const lw_walk_args a)
 {
     constexpr int C = TILE_COLUMNS, BITS = 4 * PIECES;
@@ -275,7 +372,7 @@ template <int PIECES> __global__ void __launch_bounds__(128) path_tiles(const lw
     int32_t *border = (int32_t *)(profile - x + (int64_t)a.fill.n_letters * n_threads);
     uint8_t *letters = (uint8_t *)(border + T * (1 + PIECES));
     uint16_t *directions = (uint16_t *)(letters + T);
-    const int32_t index = (int32_t)blockIdx.x;
+    const int32_t index = (int32_t)blockIdx.x / (a.scouting ? a.scouts : 1);
     const lw_path_job job = a.fill.jobs[index];
     const lw_bundle bundle = a.fill.bundles[a.bundle_of[index]];
     const int half = (index - bundle.first) % a.halves;
@@ -300,6 +397,7 @@ template <int PIECES> __global__ void __launch_bounds__(128) path_tiles(const lw
         w.ahead = 0;
         shared->w = w;
         shared->more = w.j > 0 && shared->end.score >= job.least;
+        shared->n_marks = shared->stop = 0;
         for (int c = 0; c < LW_PATH_COLUMNS; c++)
             shared->has_score[c] = 0;
     }
@@ -307,7 +405,29 @@ template <int PIECES> __global__ void __launch_bounds__(128) path_tiles(const lw
     const lw_path_end end = shared->end;
     int32_t qend = job.qlen;
     bool first_tile = true;
-    while (shared->more && shared->w.i > 0 && shared->w.j > 0) {
+    if (a.scouting) {
+        const int32_t row = ((int32_t)blockIdx.x % a.scouts + 1) * a.scout_tiles * T;
+        if (x == 0)
+            shared->w.ops = a.scout_ops + (int64_t)blockIdx.x * a.most_ops;
+        if (row < job.tlen)
+            start_scout(a, bundle, keep, half, pad, row, shared);
+        else if (x == 0)
+            shared->stop = 1;
+        first_tile = false;
+        __syncthreads();
+    }
+    while (shared->more && shared->w.i > 0 && shared->w.j > 0 && !shared->stop) {
+        if (a.scouts > 0 && !(anywhere && first_tile)) {
+            __syncthreads(); /* all have seen that there is a tile */
+            if (a.scouting && x == 0)
+                mark_tile(a, bundle, pad, (int32_t)blockIdx.x % a.scouts * a.scout_tiles * T,
+                          a.marks + (int64_t)blockIdx.x * a.most_marks, shared);
+            else if (!a.scouting && warp == 0)
+                join_scout(a, index, shared);
+            __syncthreads();
+            if (!shared->more || shared->w.i <= 0 || shared->w.j <= 0 || shared->stop)
+                break;
+        }
         const int32_t entry = pad + shared->w.i - 1, entry_row = shared->w.j - 1;
         const int32_t tile_column = entry / T, tile_row = entry_row / T;
         const int32_t first = tile_column * T + x * C, row0 = tile_row * T;
@@ -498,6 +618,15 @@ template <int PIECES> __global__ void __launch_bounds__(128) path_tiles(const lw
         __syncthreads();
     }
     __syncthreads(); /* all have seen that this was the last tile */
+    if (a.scouting) {
+        if (x == 0) {
+            walk w = shared->w;
+            close_run(w);
+            const lw_path_scout scout = {{w.i, w.j, state_of(w), w.n_ops}, shared->n_marks, shared->more};
+            a.scout[blockIdx.x] = scout;
+        }
+        return;
+    }
     if (warp == 0) {
         walk w = shared->w;
         w.ahead = lane;

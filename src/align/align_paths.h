@@ -44,7 +44,7 @@ typedef struct lw_bundle {
     int32_t strips;
     int32_t rows;        /* the longest window */
     int32_t height;      /* checkpoints: the most rows of a strip */
-    int32_t first_strip; /* the first of its entries in lw_fill_args.strips */
+    int32_t first_strip; /* the number of its first one in the batch */
     int32_t band;        /* 0: all cells */
     int32_t low,
         high; /* the band: what row - column may be, both from 0, columns in front of the query too */
@@ -85,10 +85,10 @@ typedef struct lw_fill_args {
     lw_letters queries, targets;
     const lw_path_job *jobs;
     const lw_bundle *bundles;
-    const lw_strip *strips;
+    const lw_strip *strips; /* as they are taken, each after its left neighbour */
     int32_t n_strips;
     int32_t *next;     /* strips taken so far */
-    int32_t *progress; /* of each strip: rows of border ready */
+    int32_t *progress; /* of each strip by number: rows of border ready */
     uint32_t *scratch;
     uint32_t *border;
     lw_path_end *ends;   /* [strip][LW_PATH_ENDS] */
@@ -110,9 +110,27 @@ typedef struct lw_path_result {
     int32_t qstart, tstart, qend, tend, score; /* coordinates within query and window */
 } lw_path_result;
 
+/* Where a path comes into a tile: letters not yet consumed, state (LW_PATH_M or a gap's, and 4 times its
+ * piece), operations finished there. */
+typedef struct lw_path_mark {
+    int32_t i, j, state, n_ops;
+} lw_path_mark;
+
+/* A scout's path where it has stopped: the same, its marks, and whether the path goes on from there. */
+typedef struct lw_path_scout {
+    lw_path_mark end;
+    int32_t n_marks, more;
+} lw_path_scout;
+
 typedef struct lw_walk_args {
     lw_fill_args fill;
     int32_t n_jobs;
+    /* Scouts (see path_tiles()): of each job, 0 for none; rows of tiles of each; their marks and operations
+     * at most, of each; whether this launch runs them. */
+    int32_t scouts, scout_tiles, most_marks, most_ops, scouting;
+    lw_path_scout *scout;
+    lw_path_mark *marks;
+    uint32_t *scout_ops;
     const int32_t *bundle_of; /* of each job */
     uint32_t *spare;          /* operations of each job, last one first */
     const int64_t *spare_at;  /* where each job's begin, and one more */

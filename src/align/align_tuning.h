@@ -58,6 +58,9 @@ enum {
     /* Rows from which on a warp walks each path, not a thread: 16,000 of 1,000 x 1,000 took 0.20 ms instead
        of 0.73, 65,536 of 150 x 200 0.53 instead of 0.32. */
     LW_PATH_WALK_ROWS = 400,
+    /* Rows of tiles of a scout, and jobs of a batch at most that have scouts. */
+    LW_PATH_SCOUT_TILES = 32,
+    LW_PATH_SCOUTED_JOBS = 16,
     /* Jobs of a batch: three of them are on their way at a time. */
     LW_PATH_BATCH_JOBS = 1 << 16,
     /* Warps of a block that fills, and warps of a multiprocessor. */

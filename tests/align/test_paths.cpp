@@ -24,7 +24,9 @@
 static int64_t most_words; /* beyond which jobs keep checkpoints */
 static int32_t band_shortest = INT32_MAX, band_least, band_part;
 static double band_saves;
+static int64_t tiles_of_scout = 100;
 #define LW_PATH_MOST_WORDS most_words
+#define LW_PATH_SCOUT_TILES tiles_of_scout
 #define LW_BAND_SHORTEST band_shortest
 #define LW_BAND_LEAST band_least
 #undef LW_BAND_SAVES
@@ -376,9 +378,18 @@ Test(paths, bands)
     in_bands("any", INT64_MAX, sizeof schemes / sizeof *schemes, parts, 4);
 }
 
+Test(paths, scouts)
+{
+    random_state = 8;
+    some_pairs(6, 500, 4);
+    for (tiles_of_scout = 1; tiles_of_scout < 3; tiles_of_scout++)
+        every_scheme(0, 1 << 30, 2);
+}
+
 Test(paths, bands_over_checkpoints)
 {
     random_state = 7;
+    tiles_of_scout = 2;
     const int32_t parts[] = {0, 5};
     close_pairs(2, 1100, 40);
     add_letters(&targets, 300, 0, 4);
