@@ -538,10 +538,10 @@ static void size_of(const lw_paths *p, int32_t tile, int halves, int32_t qlen, i
 static int32_t tile_for(const lw_paths *p, int32_t qlen, int32_t tlen, int32_t excess, int64_t bytes)
 {
     job_size size;
-    if (p->scores)
-        return LW_PATH_STRIP;
-    for (int32_t tile = LW_PATH_TILE; tile <= LW_PATH_STRIP; tile *= 2) {
-        if (lw_tiles_shared_bytes(pieces_of(p), tile, p->by.setup->scoring->n_letters) > p->by.shared_bytes)
+    for (int32_t tile = p->scores ? (int32_t)LW_PATH_STRIP : (int32_t)LW_PATH_TILE; tile <= LW_PATH_STRIP;
+         tile *= 2) {
+        if (!p->scores &&
+            lw_tiles_shared_bytes(pieces_of(p), tile, p->by.setup->scoring->n_letters) > p->by.shared_bytes)
             break;
         size_of(p, tile, 1, qlen, tlen, excess, &size);
         if (size.bytes <= bytes)

@@ -336,6 +336,8 @@ static void compare_ends_and_paths(const char *what, const lw_align_backend *tes
     free(got), free(got_paths), free(got_ops.op);
 }
 
+static int64_t device_bytes; /* that a row may take; 0: what is free */
+
 static void compare_pairs(const char *what, const lw_align_backend *tested, const lw_scoring *sc,
                           lw_mode mode, unsigned strands, const set *a_set, const set *b_set, lw_pool *pool)
 {
@@ -346,6 +348,7 @@ static void compare_pairs(const char *what, const lw_align_backend *tested, cons
     const size_t n = (size_t)queries.n + 1;
     void *a;
     cr_assert_eq(lw_align_scalar.open(&lw_align_scalar, &a, &setup, &err), LW_OK);
+    setup.device_bytes = device_bytes;
     lw_hit *want = malloc(n * sizeof *want), *want_together = malloc(n * sizeof *want_together);
     lw_path *want_paths = malloc(n * sizeof *want_paths);
     lw_cigars want_ops = {0};
@@ -765,6 +768,94 @@ ROWS(two_pieces_in_bands)
         make_two_piece(&sc, &two_piece_schemes[s]);
         compare_bands(two_piece_schemes[s].first.name, b, &sc, LW_FEWER(4, 2));
     }
+}
+
+static bool is_cuda(const lw_align_backend *b)
+{
+    return strncmp(b->base.name, "cuda", 4) == 0;
+}
+
+/* A target and a query that go `apart` letters from the diagonal and come back: what the one lacks at a third
+ * of its length, the other lacks at two thirds. */
+static void add_excursion(set *queries, set *targets, int32_t n, int32_t apart)
+{
+    const int32_t g = abs(apart), third = n / 3;
+    set *lacks_first = apart > 0 ? queries : targets, *other = apart > 0 ? targets : queries;
+    static uint8_t all[1 << 14];
+    cr_assert(n + g <= (int32_t)sizeof all && third + g <= n);
+    for (int32_t i = 0; i < n + g; i++)
+        all[i] = (uint8_t)next_random(4);
+    uint8_t *p = add(lacks_first, n), *q = add(other, n);
+    memcpy(p, all, (size_t)third);
+    memcpy(p + third, all + third + g, (size_t)(n - third));
+    memcpy(q, all, (size_t)(2 * third));
+    memcpy(q + 2 * third, all + 2 * third + g, (size_t)(n - 2 * third));
+}
+
+/* Pairs that may be computed in a band: paths that go as far as its border and further, ties along it, unlike
+ * lengths, hardly any likeness at all; then few long ones, whose bands are rows of strips. */
+ROWS(pairs_in_bands_of_lanes)
+{
+    const lw_align_backend *b = take(r);
+    if (!is_cuda(b))
+        cr_skip_test("%s computes all cells", b->base.name);
+    static set queries, targets, one;
+    static const int chosen[] = {0, 1, 2, 4, 5, 7};
+    lw_scoring sc;
+    for (size_t s = 0; s < sizeof chosen / sizeof *chosen; s++)
+        for (lw_mode mode = LW_GLOBAL; mode <= LW_SEMIGLOBAL; mode++) {
+            char what[80];
+            random_state = 51 + s;
+            make(&sc, s == 5 ? &matrix_schemes[0] : &dna_schemes[chosen[s]]);
+            clear(&queries), clear(&targets);
+            for (int32_t apart = 66; apart <= 114; apart += 3) /* a first band of 800 letters: 100 or 108 */
+                add_excursion(&queries, &targets, 800, s % 2 ? apart : -apart);
+            for (int32_t i = 0; i < 40; i++) {
+                const int32_t n = 256 + (int32_t)next_random(900);
+                clear(&one);
+                if (i % 4 == 3)
+                    add_repeat(&one, n, 1 + (int32_t)next_random(9), 4);
+                else
+                    add_random(&one, n, 4);
+                memcpy(add(&targets, n), one.codes, (size_t)n);
+                add_read(&queries, &one, &sc, n - (int32_t)next_random(i % 5 ? 20 : 200),
+                         (uint32_t[]){10, 50, 150, 30}[i % 4], 4);
+            }
+            for (int32_t n = 256; n < 1400; n += 190) {
+                add_constant(&queries, n, 1), add_constant(&targets, n + n % 7, 1);
+                add_random(&queries, n, 4), add_random(&targets, n - n % 11, 4);
+            }
+            snprintf(what, sizeof what, "in bands, scheme %zu %s", s, mode_name(mode));
+            compare_pairs(what, b, &sc, mode, LW_FORWARD, &queries, &targets, NULL);
+            if (s != 0 && s != 3)
+                continue;
+            clear(&queries), clear(&targets);
+            add_excursion(&queries, &targets, 5990, 250);
+            add_excursion(&queries, &targets, 6666, -700);
+            clear(&one);
+            add_random(&one, 6200, 4);
+            memcpy(add(&targets, 6200), one.codes, 6200);
+            add_read(&queries, &one, &sc, 6143, 20, 4);
+            snprintf(what, sizeof what, "in wide bands, scheme %zu %s", s, mode_name(mode));
+            compare_pairs(what, b, &sc, mode, LW_FORWARD, &queries, &targets, NULL);
+        }
+}
+
+/* Little memory, so that checkpoints lie 512 rows and columns apart: an odd number of strips and of rows. */
+ROWS(pairs_in_little_memory)
+{
+    const lw_align_backend *b = take(r);
+    if (!is_cuda(b))
+        cr_skip_test("%s keeps no checkpoints in device memory", b->base.name);
+    static set queries, targets;
+    lw_scoring sc;
+    make(&sc, &dna_schemes[0]);
+    random_state = 61;
+    add_random(&queries, 10300, 4), add_random(&targets, 10001, 4);
+    add_excursion(&queries, &targets, 10299, 30);
+    for (device_bytes = 6 << 20; device_bytes <= 24 << 20; device_bytes *= 2)
+        compare_pairs("in little memory", b, &sc, LW_GLOBAL, LW_FORWARD, &queries, &targets, NULL);
+    device_bytes = 0;
 }
 
 /* A target, and a query that is a part of it without a piece of `gap` letters (negative: with as many more).
