@@ -63,10 +63,10 @@ struct lw_paths {
     const lw_seqs *queries, *targets;
     const lw_trace_task *tasks; /* NULL: pairs */
     const int32_t *sorted;      /* job numbers in the order of work; NULL: as they are */
-    bool roomy;                 /* scores of the longest jobs fit one a word, with tags */
-    int32_t cut;                /* letters that are looked at to learn how alike pairs are; 0: all */
-    int32_t guess;              /* parts of the length that are tried as excess; -1: none */
-    double guess_fails;         /* how often that will prove nothing */
+    int32_t roomy; /* sequences of so many letters have scores that fit one a word, with tags, in any band */
+    int32_t cut;   /* letters that are looked at to learn how alike pairs are; 0: all */
+    int32_t guess; /* parts of the length that are tried as excess; -1: none */
+    double guess_fails; /* how often that will prove nothing */
     int ends_at;
     bool scores; /* no paths */
     lw_hit *hits;
@@ -277,6 +277,7 @@ static bool arithmetic_of(const lw_paths *p, int halves, bool directions, int64_
     /* one piece: E's bit 2 becomes 4, F's 1 + 2 become 4 + 8; two: E's 4 becomes 8 and 16, F's 2 + 4 become
      * 16 + 32 and 32 + 64. The lower one of F's is always there. */
     out->one = 1;
+    out->minus = UINT32_MAX;
     out->shift = pieces == 2 ? 256 : 16;
     out->weight_e[0] = 2;
     out->weight_e[1] = 4;
@@ -308,7 +309,21 @@ static bool keeps_directions(const lw_paths *p, int64_t qlen, int64_t tlen)
     if (p->scores && strips > 1)
         return false;
     return direction_words(p, 2, strips, min64(lanes, LW_WARP), tlen) <= LW_PATH_MOST_WORDS &&
-           (p->roomy || arithmetic_of(p, 1, true, qlen, tlen, 0, &unused));
+           (max64(qlen, tlen) <= p->roomy || arithmetic_of(p, 1, true, qlen, tlen, 0, &unused));
+}
+
+static int32_t most_roomy(const lw_paths *p)
+{
+    lw_path_arithmetic unused;
+    int32_t low = 0, high = 1 << 26;
+    while (low < high) {
+        const int32_t middle = low + (high - low + 1) / 2;
+        if (arithmetic_of(p, 1, true, middle, middle, LW_BAND_LEAST, &unused))
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
 }
 
 /* How a job lies in its matrix. */
@@ -341,17 +356,18 @@ static void geometry_of(const lw_paths *p, int32_t qlen, int32_t tlen, int32_t e
     const int64_t longer = (int64_t)tlen - qlen, narrow = 2 * (int64_t)excess + max64(longer, -longer);
     const int64_t pad = g.blocks * LW_PATH_COLUMNS - qlen;
     const int64_t low = min64(longer, 0) - excess, high = max64(longer, 0) + excess;
+    const bool roomy = qlen <= p->roomy && tlen <= p->roomy;
     lw_path_arithmetic unused;
     g.band = true;
     g.low = (int32_t)(low - pad), g.high = (int32_t)(high - pad);
     g.lanes = lw_band_lanes(g.low, g.high);
     if (g.lanes <= LW_WARP && g.lanes < g.blocks &&
         direction_words(p, 2, 1, g.blocks, tlen) <= LW_PATH_MOST_WORDS &&
-        (p->roomy || arithmetic_of(p, 1, true, qlen, tlen, (int32_t)narrow, &unused))) {
+        (roomy || arithmetic_of(p, 1, true, qlen, tlen, (int32_t)narrow, &unused))) {
         g.strips = 1;
         g.tiles = false;
         *out = g;
-    } else if (g.tiles && (p->roomy || arithmetic_of(p, 1, false, qlen, tlen, (int32_t)narrow, &unused))) {
+    } else if (g.tiles && (roomy || arithmetic_of(p, 1, false, qlen, tlen, (int32_t)narrow, &unused))) {
         const int64_t front = g.strips * LW_PATH_STRIP - qlen;
         g.low = (int32_t)(low - front), g.high = (int32_t)(high - front);
         g.lanes = LW_WARP;
@@ -705,7 +721,7 @@ static lw_status prepare(lw_paths *p, stage *s, lw_error *err)
     int32_t *bundle_of = (int32_t *)(at + in->bundle_of);
     int64_t *spare_at = (int64_t *)(at + in->spare_at);
     int64_t query_at = LW_MARGIN / 2, target_at = LW_MARGIN;
-    int32_t most_strips = 0;
+    int32_t most_strips = 0, least = INT32_MIN;
     s->n_bundles = s->n_strips = s->scratch_words = s->border_words = s->spare_ops = 0;
     job_size size;
     memset(&size, 0, sizeof size);
@@ -718,46 +734,52 @@ static lw_status prepare(lw_paths *p, stage *s, lw_error *err)
         b->low = INT32_MAX, b->high = INT32_MIN;
         geometry shape;
         memset(&shape, 0, sizeof shape);
-        for (; k < s->n; k++) {
+        int32_t here = 0, room = 1, rows = 0;
+        for (; k < s->n && here < room; k++) {
             const int64_t i = job_number(p, s->first + k);
             const int32_t excess = excess_of(p, i);
             int32_t qlen, tlen;
             lengths_of(p, i, &qlen, &tlen);
-            if (qlen != size.qlen || tlen != size.tlen || excess != size.excess)
+            const bool other = qlen != size.qlen || tlen != size.tlen || excess != size.excess;
+            if (other) {
                 size_of(p, s->tile, halves, qlen, tlen, excess, &size);
-            const geometry *g = &size.g;
-            if (b->n == 0)
-                shape = *g;
-            if (g->strips != shape.strips || (g->strips == 1 && !g->tiles && g->blocks != shape.blocks))
-                break;
-            /* one band for all, which may take more lanes */
-            int32_t lanes = g->lanes, low = b->low, high = b->high;
-            if (g->band) {
-                low = g->low < low ? g->low : low;
-                high = g->high > high ? g->high : high;
-                lanes = g->tiles ? LW_WARP : lw_band_lanes(low, high);
+                const int64_t beyond = size.g.band ? lw_band_beyond(p->by.setup->scoring, p->by.setup->mode,
+                                                                    qlen, tlen, (int64_t)excess + 1)
+                                                   : INT64_MIN;
+                least = beyond < INT32_MIN ? INT32_MIN : (int32_t)beyond + 1;
             }
-            if (b->n > 0 && (lanes > LW_WARP || b->n >= LW_WARP / lanes * halves))
-                break;
-            b->lanes = lanes, b->low = low, b->high = high;
+            if (other || here == 0) {
+                const geometry *g = &size.g;
+                if (here == 0)
+                    shape = *g;
+                if (g->strips != shape.strips || (g->strips == 1 && !g->tiles && g->blocks != shape.blocks))
+                    break;
+                /* one band for all, which may take more lanes */
+                int32_t lanes = g->lanes, low = b->low, high = b->high;
+                if (g->band) {
+                    low = g->low < low ? g->low : low;
+                    high = g->high > high ? g->high : high;
+                    lanes = g->tiles ? LW_WARP : lw_band_lanes(low, high);
+                }
+                if (here > 0 && (lanes > LW_WARP || here >= LW_WARP / lanes * halves))
+                    break;
+                room = LW_WARP / lanes * halves;
+                b->lanes = lanes, b->low = low, b->high = high;
+            }
             jobs[k].query = query_at * per_word;
             jobs[k].target = local_targets ? target_at * per_word : source_of(p, i).ref;
             jobs[k].qlen = qlen;
             jobs[k].tlen = tlen;
-            jobs[k].least = INT32_MIN;
-            if (g->band) {
-                const int64_t beyond =
-                    lw_band_beyond(p->by.setup->scoring, p->by.setup->mode, qlen, tlen, (int64_t)excess + 1);
-                jobs[k].least = beyond < INT32_MIN ? INT32_MIN : (int32_t)beyond + 1;
-            }
+            jobs[k].least = least;
             query_at += size.query_words;
             target_at += size.target_words;
             bundle_of[k] = (int32_t)s->n_bundles;
             spare_at[k] = s->spare_ops;
             s->spare_ops += size.ops;
-            b->rows = tlen > b->rows ? tlen : b->rows;
-            b->n++;
+            rows = tlen > rows ? tlen : rows;
+            here++;
         }
+        b->n = here, b->rows = rows;
         shape.low = b->low, shape.high = b->high;
         b->band = shape.band;
         b->strips = (int32_t)shape.strips;
@@ -1164,17 +1186,7 @@ static lw_status look_at_some(lw_paths *p, int64_t n, lw_error *err)
 static lw_status run_jobs(lw_paths *p, int64_t n, lw_error *err)
 {
     const lw_mode mode = p->by.setup->mode;
-    int32_t longest_query = 0, longest_target = 0;
-    double cells = 0;
-    for (int64_t i = 0; i < n; i++) {
-        int32_t qlen, tlen;
-        lengths_of(p, i, &qlen, &tlen);
-        longest_query = qlen > longest_query ? qlen : longest_query;
-        longest_target = tlen > longest_target ? tlen : longest_target;
-        cells += (double)qlen * tlen;
-    }
-    lw_path_arithmetic unused;
-    p->roomy = arithmetic_of(p, 1, true, longest_query, longest_target, LW_BAND_LEAST, &unused);
+    p->roomy = most_roomy(p);
     p->ops_per_job = 0;
     p->banded = p->unproved = 0;
     p->guess = -1;
@@ -1186,8 +1198,13 @@ static lw_status run_jobs(lw_paths *p, int64_t n, lw_error *err)
     LW_TRY(area_host(&p->excess, (size_t)n * sizeof(int32_t), err));
     LW_TRY(area_host(&p->again, (size_t)n * sizeof(int32_t), err));
     memset(p->excess.at, 0xff, (size_t)n * sizeof(int32_t));
-    if (p->n_needs < LW_BAND_SAMPLE / 2 && cells >= LW_BAND_LOOK_CELLS)
-        LW_TRY(look_at_some(p, n, err));
+    if (p->n_needs < LW_BAND_SAMPLE / 2) {
+        double cells = 0;
+        for (int64_t i = 0; i < n && cells < LW_BAND_LOOK_CELLS; i++)
+            cells += (double)p->queries->len[i] * p->targets->len[i];
+        if (cells >= LW_BAND_LOOK_CELLS)
+            LW_TRY(look_at_some(p, n, err));
+    }
     make_guess(p);
     for (int part = 0; part <= LW_BAND_PARTS && p->n_needs > LW_BAND_MEMORY; part++)
         p->needs[part] /= 2;

@@ -78,7 +78,7 @@ typedef struct lw_path_arithmetic {
      * each column, and bias in the end, since F's bits are never 0. Not constants of the kernel, so that
      * these sums are multiply-adds on the FMA pipe. */
     uint32_t shift, weight_e[2], weight_f[2], bias;
-    uint32_t one; /* likewise */
+    uint32_t one, minus; /* 1 and -1, likewise */
 } lw_path_arithmetic;
 
 typedef struct lw_fill_args {
