@@ -43,6 +43,9 @@ typedef struct lw_align_setup {
     int device;           /* CUDA ordinal this context lives on */
     int64_t device_bytes; /* most device memory to take, 0: what is free */
     const lw_host *host;  /* may be NULL */
+    /* where pair_ends() and pairs() leave the share of all cells that they computed, if bands (align_band.h)
+     * spared some; NULL: nobody asks */
+    double *computed;
 } lw_align_setup;
 
 /* What place() fills; the arrays are the caller's.

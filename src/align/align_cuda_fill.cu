@@ -330,6 +330,7 @@ LW_DEVICE void keep_above(const lw_fill_args &a, const lw_path_arithmetic &by,
                           const lane_state<WORD, PIECES, HALVES> &l, int32_t row)
 {
     constexpr int C = LW_PATH_COLUMNS;
+    static_assert(4 % LW_PATH_SIDE == 0, "a tile's first row is the first of those side by side");
     const int64_t from = (int64_t)(((row - l.from) >> a.tile_bits) - 1) * LW_PATH_STRIP;
 #pragma unroll
     for (int c = 0; c < C; c += 2)

@@ -56,6 +56,7 @@ struct lw_paths {
     stage stages[STAGES];
     area order, spare, key; /* host */
     area excess, again;     /* likewise: of each job's band, -1 for none; jobs to be done once more */
+    double computed;        /* cells, by the kernels of the last call */
     int64_t n_again, banded, unproved;         /* of the last call: jobs done in bands, and what these left */
     int64_t needs[LW_BAND_PARTS + 1], n_needs; /* excesses that scores proved, in parts of the length */
     bool out_of_memory;
@@ -66,7 +67,7 @@ struct lw_paths {
     int32_t roomy; /* sequences of so many letters have scores that fit one a word, with tags, in any band */
     int32_t cut;   /* letters that are looked at to learn how alike pairs are; 0: all */
     int32_t guess; /* parts of the length that are tried as excess; -1: none */
-    double guess_fails; /* how often that will prove nothing */
+    double fails[LW_BAND_PARTS + 1]; /* how often so many parts will prove nothing */
     int ends_at;
     bool scores; /* no paths */
     lw_hit *hits;
@@ -383,6 +384,16 @@ static double work_of(const geometry *g, int64_t rows)
     return (double)(rows + LW_PATH_SIDE * g->blocks) / (LW_WARP / g->lanes);
 }
 
+/* Cells that the kernels compute for a job. */
+static double computed_of(const geometry *g, int64_t qlen, int64_t tlen)
+{
+    const double all = (double)qlen * (double)tlen;
+    const double some = g->tiles
+                            ? (double)g->strips * LW_PATH_STRIP * height_of(g, tlen, LW_PATH_TILE)
+                            : (double)g->lanes * LW_PATH_COLUMNS * (double)(tlen + LW_PATH_SIDE * g->blocks);
+    return g->band && some < all ? some : all;
+}
+
 /* The excess to try with a job, or the one that is proved (fails = 0), where it saves more than it costs. */
 static int32_t worth_trying(const lw_paths *p, int32_t qlen, int32_t tlen, int64_t excess, double fails)
 {
@@ -445,8 +456,10 @@ static lw_status make_keys(void *arg, int64_t piece, int worker, lw_error *err)
         const bool same = x > from && m == qlen && n == tlen;
         if (k->excess) {
             const int64_t shorter = min64(m, n);
-            e = same ? excess
-                     : worth_trying(k->p, m, n, shorter * k->p->guess / LW_BAND_PARTS, k->p->guess_fails);
+            e = same ? excess : -1;
+            /* somewhat less where that is the widest that the lanes of a warp hold */
+            for (int32_t part = k->p->guess; !same && e < 0 && part > 0 && part + 3 > k->p->guess; part--)
+                e = worth_trying(k->p, m, n, shorter * part / LW_BAND_PARTS, k->p->fails[part]);
             k->excess[i] = e;
         }
         if (!same || e != excess)
@@ -722,6 +735,7 @@ static lw_status prepare(lw_paths *p, stage *s, lw_error *err)
     int64_t *spare_at = (int64_t *)(at + in->spare_at);
     int64_t query_at = LW_MARGIN / 2, target_at = LW_MARGIN;
     int32_t most_strips = 0, least = INT32_MIN;
+    double cells = 0, computed = 0;
     s->n_bundles = s->n_strips = s->scratch_words = s->border_words = s->spare_ops = 0;
     job_size size;
     memset(&size, 0, sizeof size);
@@ -747,6 +761,7 @@ static lw_status prepare(lw_paths *p, stage *s, lw_error *err)
                                                                     qlen, tlen, (int64_t)excess + 1)
                                                    : INT64_MIN;
                 least = beyond < INT32_MIN ? INT32_MIN : (int32_t)beyond + 1;
+                cells = computed_of(&size.g, qlen, tlen);
             }
             if (other || here == 0) {
                 const geometry *g = &size.g;
@@ -771,6 +786,7 @@ static lw_status prepare(lw_paths *p, stage *s, lw_error *err)
             jobs[k].qlen = qlen;
             jobs[k].tlen = tlen;
             jobs[k].least = least;
+            computed += cells;
             query_at += size.query_words;
             target_at += size.target_words;
             bundle_of[k] = (int32_t)s->n_bundles;
@@ -809,6 +825,7 @@ static lw_status prepare(lw_paths *p, stage *s, lw_error *err)
                     strips[at].bundle = k, strips[at++].strip = i;
     }
     spare_at[s->n] = s->spare_ops;
+    p->computed += computed;
     /* kernels run past the ends of windows, where any letter will do */
     memset(at + in->targets, 0, LW_MARGIN * 4);
     memset(at + in->targets + target_at * 4, 0, LW_MARGIN * 4);
@@ -1146,7 +1163,8 @@ static lw_status run_list(lw_paths *p, const int32_t *list, int64_t n, bool choo
 static void make_guess(lw_paths *p)
 {
     p->guess = LW_BAND_PARTS / 8;
-    p->guess_fails = 0.5;
+    for (int32_t part = 0; part <= LW_BAND_PARTS; part++)
+        p->fails[part] = part < p->guess ? 1 : 0.5;
     if (p->n_needs == 0)
         return;
     double least = 1;
@@ -1156,8 +1174,9 @@ static void make_guess(lw_paths *p)
         fewer += p->needs[part];
         const double fails = ((double)(p->n_needs - fewer) + 0.5) / ((double)p->n_needs + 1);
         const double cost = 2.0 * (part + 1) / LW_BAND_PARTS + fails;
+        p->fails[part + 1] = fails;
         if (cost < least)
-            least = cost, p->guess = part + 1, p->guess_fails = fails;
+            least = cost, p->guess = part + 1;
     }
 }
 
@@ -1183,12 +1202,13 @@ static lw_status look_at_some(lw_paths *p, int64_t n, lw_error *err)
 }
 
 /* Runs all jobs of the call: at most twice, as what a band did not prove has a score that proves another. */
-static lw_status run_jobs(lw_paths *p, int64_t n, lw_error *err)
+static lw_status run_all_jobs(lw_paths *p, int64_t n, lw_error *err)
 {
     const lw_mode mode = p->by.setup->mode;
     p->roomy = most_roomy(p);
     p->ops_per_job = 0;
     p->banded = p->unproved = 0;
+    p->computed = 0;
     p->guess = -1;
     if (p->tasks || mode == LW_LOCAL) {
         free(p->excess.at);
@@ -1220,6 +1240,21 @@ static lw_status run_jobs(lw_paths *p, int64_t n, lw_error *err)
     p->n_again = 0;
     p->guess = -1;
     return run_list(p, (const int32_t *)p->again.at, again, false, err);
+}
+
+static lw_status run_jobs(lw_paths *p, int64_t n, lw_error *err)
+{
+    LW_TRY(run_all_jobs(p, n, err));
+    if (!p->by.setup->computed)
+        return LW_OK;
+    double cells = 0;
+    for (int64_t i = 0; i < n; i++) {
+        int32_t qlen, tlen;
+        lengths_of(p, i, &qlen, &tlen);
+        cells += (double)qlen * tlen;
+    }
+    *p->by.setup->computed = cells > 0 ? p->computed / cells : 1;
+    return LW_OK;
 }
 
 lw_status lw_paths_trace(lw_paths *p, const lw_seqs *queries, const lw_seqs *targets, int64_t n,

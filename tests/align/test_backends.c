@@ -853,7 +853,7 @@ ROWS(pairs_in_little_memory)
     random_state = 61;
     add_random(&queries, 10300, 4), add_random(&targets, 10001, 4);
     add_excursion(&queries, &targets, 10299, 30);
-    for (device_bytes = 6 << 20; device_bytes <= 24 << 20; device_bytes *= 2)
+    for (device_bytes = 12 << 20; device_bytes <= 24 << 20; device_bytes *= 2)
         compare_pairs("in little memory", b, &sc, LW_GLOBAL, LW_FORWARD, &queries, &targets, NULL);
     device_bytes = 0;
 }
