@@ -110,7 +110,7 @@ template <int PIECES> LW_DEVICE uint32_t direction(const place &at, int halves, 
     const int bits = 4 * PIECES, per_word = 32 / halves / bits, words = LW_PATH_COLUMNS / per_word;
     const int32_t column = at.pad + i - 1, strip = at.strips ? column / LW_PATH_STRIP : 0;
     const int32_t block = (column - strip * LW_PATH_STRIP) / LW_PATH_COLUMNS, c = column % LW_PATH_COLUMNS;
-    const int32_t in_group = block < at.lanes ? block : block % at.lanes; /* a division only in bands */
+    const int32_t in_group = block % at.lanes;
     const int64_t step = j - 1 + LW_PATH_SIDE * block;
     const uint32_t word =
         at.words[strip * at.strip_words +
