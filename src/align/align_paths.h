@@ -160,11 +160,12 @@ LW_HD int32_t lw_path_slots(int32_t rows, int32_t blocks)
  * LW_PATH_SIDE rows behind its left neighbour. The time, by the rows of block 0, at which the lane of block k
  * goes on, when the block has all rows of the band and its right neighbour has taken those that it needs. The
  * next block must not begin above its first row; that it is not later than the row above the band's first is
- * what lw_band_lanes() sees to. Letters come by eight rows, so these times are multiples of eight. */
+ * what lw_band_lanes() sees to. Letters come by eight rows, so these times are multiples of eight, and no two
+ * are the same: a lane that goes on takes from its left neighbour what that has computed of its new block. */
 LW_HD int32_t lw_band_turn(int32_t high, int32_t lanes, int32_t k)
 {
     const int32_t done = (LW_PATH_COLUMNS + LW_PATH_SIDE) * (k + 1) + high,
-                  begun = LW_PATH_SIDE * (k + lanes);
+                  begun = LW_PATH_SIDE * lanes + 8 * k;
     return ((done > begun ? done : begun) + 7) / 8 * 8;
 }
 

@@ -21,8 +21,8 @@
 #include "align/align_cuda_walk.cu"
 #include "align/align_tuning.h"
 
-static int64_t most_words; /* beyond which jobs keep checkpoints */
-static int32_t band_shortest = INT32_MAX, band_least, band_part;
+static int64_t most_words;                                       /* beyond which jobs keep checkpoints */
+static int32_t band_shortest = INT32_MAX, band_least, band_part; /* part -1: nothing was learnt */
 static double band_saves;
 static int64_t tiles_of_scout = 100;
 #define LW_PATH_MOST_WORDS most_words
@@ -174,7 +174,7 @@ static void compare(const char *what, const lw_scoring *sc, lw_mode mode, int po
         lw_align_scalar.close(context);
         lw_paths *paths;
         cr_assert_eq(lw_paths_open(&paths, &by, &err), LW_OK);
-        if (band_shortest < INT32_MAX) /* as if that was learnt */
+        if (band_shortest < INT32_MAX && band_part >= 0) /* as if that was learnt */
             paths->needs[band_part] = paths->n_needs = 1000;
         for (int64_t i = 0; i < q.n && strands == LW_FORWARD; i++)
             if (want[i].target >= 0)
@@ -395,6 +395,73 @@ Test(paths, bands_over_checkpoints)
     add_letters(&targets, 300, 0, 4);
     add_similar(&queries, &targets, 300, 4);
     in_bands("close", 0, 2, parts, 2);
+}
+
+/* Lanes that go down a band: each block begins within its matrix and not below the band's first row, no block
+ * goes on before its last, and no two at the same time. */
+Test(paths, blocks_follow_one_another)
+{
+    for (int32_t low = -620; low < 40; low++)
+        for (int32_t high = low; high < 620; high++) {
+            const int32_t lanes = lw_band_lanes(low, high);
+            if (lanes > LW_WARP)
+                break;
+            for (int32_t k = 0; k < 80; k++) {
+                const int32_t turn = lw_band_turn(high, lanes, k), next = k + lanes,
+                              row = turn - LW_PATH_SIDE * next;
+                if (row < 0 || row > LW_PATH_COLUMNS * next + low - 1 || turn % 8 != 0 ||
+                    turn < (LW_PATH_COLUMNS + LW_PATH_SIDE) * (k + 1) + high ||
+                    lw_band_turn(high, lanes, k + 1) < turn + 8)
+                    cr_assert_fail("band %d to %d, %d lanes, block %d goes on at %d to row %d", low, high,
+                                   lanes, k, turn, row);
+            }
+        }
+}
+
+/* Pairs of which one has a block of letters more, so that the band begins far above and each lane goes on as
+ * soon as it may. */
+static void long_gaps(int32_t shorter, int32_t more, bool query_is_longer)
+{
+    queries.n = queries.letters = targets.n = targets.letters = 0;
+    set *longer = query_is_longer ? &queries : &targets, *other = query_is_longer ? &targets : &queries;
+    for (int i = 0; i < 3; i++) {
+        add_letters(other, shorter, 0, 4);
+        const uint8_t *t = other->codes + other->start[i];
+        uint8_t *q = add(longer, shorter + more);
+        const int32_t at = i == 0 ? (int32_t)draw((uint32_t)shorter) : i == 1 ? 0 : shorter;
+        memcpy(q, t, (size_t)at);
+        for (int32_t k = 0; k < more; k++)
+            q[at + k] = (uint8_t)draw(4);
+        memcpy(q + at + more, t + at, (size_t)(shorter - at));
+        for (int e = i; e > 0; e--)
+            q[draw((uint32_t)(shorter + more))] = (uint8_t)draw(4);
+    }
+}
+
+/* With the numbers of the tuning table, by what was learnt and by the first guess of a fresh context. */
+Test(paths, bands_around_long_gaps)
+{
+    const int32_t shapes[][2] = {{256, 336}, {355, 345}, {461, 261}, {391, 351}};
+    band_shortest = 256;
+    band_saves = 0.9;
+    band_least = 8;
+    most_words = 1 << 20;
+    random_state = 11;
+    banded = 0;
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+        for (int mode = LW_GLOBAL; mode <= LW_SEMIGLOBAL; mode++)
+            for (int longer = 0; longer < 2; longer++) {
+                lw_scoring sc;
+                char about[80];
+                const size_t k = (s + (size_t)mode) % 2;
+                band_part = (int)(s + (size_t)longer) % 2 - 1; /* -1: nothing was learnt */
+                make(&sc, &schemes[k]);
+                long_gaps(shapes[s][0], shapes[s][1], longer);
+                snprintf(about, sizeof about, "%d and %d letters, scheme %zu mode %d", shapes[s][0],
+                         shapes[s][0] + shapes[s][1], k, mode);
+                compare(about, &sc, (lw_mode)mode, policies[(s / 2 + (size_t)longer) % 2], 1 << 30);
+            }
+    cr_expect(banded > 0);
 }
 
 /* Checkpoints are stored by 16 bytes, wherever an odd number of rows or strips ends. */
