@@ -769,12 +769,12 @@ static lw_status prepare(lw_paths *p, stage *s, lw_error *err)
                     shape = *g;
                 if (g->strips != shape.strips || (g->strips == 1 && !g->tiles && g->blocks != shape.blocks))
                     break;
-                /* one band for all, which may take more lanes */
+                /* one band for all, which may take more lanes: all of the blocks' at most */
                 int32_t lanes = g->lanes, low = b->low, high = b->high;
                 if (g->band) {
                     low = g->low < low ? g->low : low;
                     high = g->high > high ? g->high : high;
-                    lanes = g->tiles ? LW_WARP : lw_band_lanes(low, high);
+                    lanes = g->tiles ? LW_WARP : (int32_t)min64(lw_band_lanes(low, high), g->blocks);
                 }
                 if (here > 0 && (lanes > LW_WARP || here >= LW_WARP / lanes * halves))
                     break;

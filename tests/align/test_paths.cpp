@@ -116,6 +116,18 @@ static bool same_path(const lw_path *a, const lw_cigars *a_ops, const lw_path *b
             memcmp(a_ops->op + a->cigar, b_ops->op + b->cigar, (size_t)a->n_cigar * 4) == 0);
 }
 
+/* No group of the last batches has lanes without columns. */
+static void check_bundles(const lw_paths *p)
+{
+    for (int i = 0; i < STAGES; i++) {
+        const stage *s = &p->stages[i];
+        const lw_bundle *b = (const lw_bundle *)((const char *)s->p_input.at + s->in.bundles);
+        for (int64_t k = 0; s->p_input.at && k < s->n_bundles; k++)
+            cr_expect(b[k].lanes <= b[k].blocks && b[k].n <= LW_WARP / b[k].lanes * s->halves,
+                      "%d jobs, %d lanes, %d blocks", b[k].n, b[k].lanes, b[k].blocks);
+    }
+}
+
 /* What the letters and gaps of a path are worth. */
 static int32_t worth(const lw_scoring *sc, int64_t i, const lw_path *path, const lw_cigars *ops)
 {
@@ -232,6 +244,7 @@ static void compare(const char *what, const lw_scoring *sc, lw_mode mode, int po
                           want[i].tend, text[0], got[i].score, got[i].qend, got[i].tend, text[1]);
             }
         }
+        check_bundles(paths);
         banded += paths->banded, unproved += paths->unproved;
         lw_paths_close(paths);
         free(want_ops.op), free(got_ops.op);
@@ -462,6 +475,33 @@ Test(paths, bands_around_long_gaps)
                 compare(about, &sc, (lw_mode)mode, policies[(s / 2 + (size_t)longer) % 2], 1 << 30);
             }
     cr_expect(banded > 0);
+}
+
+/* Two bands that share a bundle take more lanes together than either: as many as there are columns for. */
+Test(paths, bands_of_unlike_pairs)
+{
+    band_shortest = 256;
+    band_saves = 0.9;
+    band_least = 8;
+    most_words = 1 << 20;
+    random_state = 5;
+    queries.n = queries.letters = targets.n = targets.letters = 0;
+    for (int i = 0; i < 4; i++) {
+        const int32_t n = i ? 256 : 486;
+        add_letters(&targets, n, 0, 4);
+        const uint8_t *t = targets.codes + targets.start[i];
+        uint8_t *q = add(&queries, 256);
+        memcpy(q, t, 100);
+        memcpy(q + 100, t + 100 + n - 256, 156);
+        for (int e = 0; e < (i ? 60 : 9); e++) {
+            const int at = e * 4 % 256 + i;
+            q[at] = (q[at] + 1) & 3;
+        }
+    }
+    lw_scoring sc;
+    make(&sc, &schemes[3]);
+    compare("unlike pairs", &sc, LW_GLOBAL, LW_CUDA_DPX, 1 << 30);
+    cr_expect(unproved > 0);
 }
 
 /* Checkpoints are stored by 16 bytes, wherever an odd number of rows or strips ends. */
