@@ -369,7 +369,7 @@ LW_DEVICE void next_rows(const lw_fill_args &a, const lw_path_arithmetic &by,
         lw_shared_take<PIECES>(staged + (uint32_t)((k + r) * sizeof(uint4)), l.leads, left[r], l.last_f[r]);
     }
     if (PLAIN || row >= (DIRECTIONS ? 0 : l.from)) {
-        if (!DIRECTIONS && checkpoint && (row & (a.tile - 1)) == 0 &&
+        if (!DIRECTIONS && checkpoint && (row & a.keep_mask) == 0 &&
             (PLAIN || (row > l.from && row < l.rows)))
             keep_above<WORD, PIECES, HALVES>(a, by, l, row);
 #pragma unroll
@@ -541,15 +541,16 @@ __global__ void __launch_bounds__(128, PIECES == 2 ? 3 : 4) path_fill(const lw_f
             }
         } else {
             const lw_checkpoints keep = lw_checkpoints_of(a, bundle);
-            const int32_t tile = (first_column + C) / a.tile;
-            const int64_t left_tile = (int64_t)strip * (LW_PATH_STRIP / a.tile) - 1;
+            const int32_t tile = a.scores ? strip % LW_PATH_TURNS : (first_column + C) / a.tile - 1;
+            const int32_t left_tile =
+                a.scores ? (strip + 1) % LW_PATH_TURNS : strip * (LW_PATH_STRIP / a.tile) - 1;
             if (strip > 0)
                 left_rows = lw_strip_rows(&bundle, strip - 1, a.tile);
-            taken = keep.behind + left_tile * bundle.height - left_rows.from;
-            taken2 = keep.behind2 + left_tile * bundle.height - left_rows.from;
+            taken = keep.behind + (int64_t)left_tile * bundle.height - left_rows.from;
+            taken2 = keep.behind2 + (int64_t)left_tile * bundle.height - left_rows.from;
             if ((first_column + C) % a.tile == 0) {
-                l.given = keep.behind + (int64_t)(tile - 1) * bundle.height - rows.from;
-                l.given2 = keep.behind2 + (int64_t)(tile - 1) * bundle.height - rows.from;
+                l.given = keep.behind + (int64_t)tile * bundle.height - rows.from;
+                l.given2 = keep.behind2 + (int64_t)tile * bundle.height - rows.from;
             }
             l.above = keep.above + strip * keep.strip_above + in_group * C;
             l.above2 = keep.above2 + strip * keep.strip_above + in_group * C;
@@ -625,7 +626,7 @@ __global__ void __launch_bounds__(128, PIECES == 2 ? 3 : 4) path_fill(const lw_f
 #pragma unroll 1
                 for (int32_t time = eight; time < eight + 8 && time < to; time += 4) {
                     const int32_t row = time - behind;
-                    const bool checkpoint = (time & (a.tile - 1)) < SIDE * LW_WARP;
+                    const bool checkpoint = (time & a.keep_mask) < SIDE * LW_WARP;
                     const bool plain = time >= plain_from && time + 3 < plain_rows;
                     if (!DIRECTIONS && plain && a.ends_at == LW_END_ANYWHERE) {
 #pragma unroll 1

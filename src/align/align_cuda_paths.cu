@@ -296,8 +296,8 @@ static int64_t direction_words(const lw_paths *p, int halves, int64_t strips, in
 
 static int64_t checkpoint_words(const lw_paths *p, int64_t strips, int64_t height, int32_t tile)
 {
-    const int64_t total = strips * LW_PATH_STRIP;
-    const int64_t pairs = (total / tile * height + 3) / 4 * 4 + (height - 1) / tile * total;
+    const int64_t total = strips * LW_PATH_STRIP, columns = p->scores ? (int64_t)LW_PATH_TURNS : total / tile;
+    const int64_t pairs = (columns * height + 3) / 4 * 4 + (p->scores ? 0 : (height - 1) / tile * total);
     return pairs * (1 + pieces_of(p)) + 2;
 }
 
@@ -913,6 +913,8 @@ static lw_status launch(lw_paths *p, stage *s, lw_error *err)
     a.fill.gap_open[0] = scoring->gap_open, a.fill.gap_extend[0] = scoring->gap_extend;
     a.fill.gap_open[1] = scoring->gap_open2, a.fill.gap_extend[1] = scoring->gap_extend2;
     a.fill.tile = s->tile;
+    a.fill.scores = p->scores;
+    a.fill.keep_mask = p->scores ? INT32_MAX : s->tile - 1;
     while (1 << a.fill.tile_bits < s->tile)
         a.fill.tile_bits++;
     if (!arithmetic_of(p, s->halves, s->tile == 0, s->columns, s->rows, s->narrow, &a.fill.by))
@@ -937,7 +939,6 @@ static lw_status launch(lw_paths *p, stage *s, lw_error *err)
     LW_CUDA_TRY(err, "tracing",
                 lw_launch(fill, dim3((unsigned)blocks), (unsigned)(warps * LW_WARP), (size_t)(shared * warps),
                           s->stream, a.fill));
-    a.scores = p->scores;
     if (s->tile > 0 && !p->scores) {
         const int64_t bytes = lw_tiles_shared_bytes(s->pieces, s->tile, scoring->n_letters);
         LW_TRY(allow_shared(p, (const void *)lw_tiles_kernels[s->pieces - 1], bytes, err));

@@ -221,7 +221,7 @@ template <int PIECES> __global__ void __launch_bounds__(128) path_walk(const lw_
         w.i = result.qend = end.column + c + 1;
     }
     const bool proved = end.score >= job.least;
-    const bool walks = !none && proved && !a.scores;
+    const bool walks = !none && proved && !a.fill.scores;
     if (walks)
         walk_directions<PIECES>(a, at, w);
     result.n_ops = proved ? w.n_ops : -1;

@@ -22,6 +22,7 @@ enum {
     LW_PATH_COLUMNS = 16, /* of a lane */
     LW_PATH_STRIP = 32 * LW_PATH_COLUMNS,
     LW_PATH_SIDE = 2,   /* rows that a lane takes side by side */
+    LW_PATH_TURNS = 2,  /* columns that strips without checkpoints hand over, in turn */
     LW_PATH_HANDED = 64 /* rows that a strip hands over at a time */
 };
 
@@ -98,6 +99,11 @@ typedef struct lw_fill_args {
     int32_t n_letters, mode, ends_at;
     int32_t gap_open[2], gap_extend[2]; /* penalties */
     int32_t tile, tile_bits; /* checkpoints: rows and columns between two, a power of two; 0: directions */
+    /* 1: ends alone, no paths. Then strips keep nothing but the columns that they hand over, and these in
+     * LW_PATH_TURNS places: a strip comes to a row when its left neighbour has left it, which so needs no
+     * more of the column that the strip overwrites. */
+    int32_t scores;
+    int32_t keep_mask; /* checkpoints lie above the rows that have none of these bits */
     lw_path_arithmetic by;
 } lw_fill_args;
 
@@ -138,7 +144,6 @@ typedef struct lw_walk_args {
     unsigned long long *ops_used;
     lw_path_result *results;
     int32_t halves;      /* scores in a word: 1 or 2 */
-    int32_t scores;      /* 1: no paths, ends alone */
     int32_t job_threads; /* threads that walk a path over directions: 1 or a warp */
 } lw_walk_args;
 

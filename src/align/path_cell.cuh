@@ -79,7 +79,7 @@ template <int PIECES> LW_DEVICE int32_t lw_first_column(const lw_fill_args &a, i
 
 /* Places within a bundle's checkpoints: H and F behind every tile's last column, by [column of tiles][row of
  * its strip], H and E in front of every tile's first row but that of the strip, by [strip][row of tiles]
- * [column]; then the same for the second piece. */
+ * [column]; then the same for the second piece. Without paths only what strips hand over, by turns. */
 typedef struct lw_checkpoints {
     uint2 *behind, *above;
     uint32_t *behind2, *above2;
@@ -92,8 +92,9 @@ LW_DEVICE lw_checkpoints lw_checkpoints_of(const lw_fill_args &a, const lw_bundl
     lw_checkpoints c;
     c.total = (int64_t)b.strips * LW_PATH_STRIP;
     /* by fours, for 16-byte stores into what follows; checkpoint_words() counts the same */
-    const int64_t behind = (c.total / a.tile * b.height + 3) / 4 * 4;
-    c.strip_above = (int64_t)(b.height - 1) / a.tile * LW_PATH_STRIP;
+    const int64_t columns = a.scores ? (int64_t)LW_PATH_TURNS : c.total / a.tile;
+    const int64_t behind = (columns * b.height + 3) / 4 * 4;
+    c.strip_above = a.scores ? 0 : (int64_t)(b.height - 1) / a.tile * LW_PATH_STRIP;
     const int64_t above = c.strip_above * b.strips;
     c.behind = (uint2 *)(a.scratch + b.scratch);
     c.above = c.behind + behind;
