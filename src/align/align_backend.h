@@ -43,8 +43,9 @@ typedef struct lw_align_setup {
     int device;           /* CUDA ordinal this context lives on */
     int64_t device_bytes; /* most device memory to take, 0: what is free */
     const lw_host *host;  /* may be NULL */
-    /* where pair_ends() and pairs() leave the share of all cells that they computed, if bands (align_band.h)
-     * spared some; NULL: nobody asks */
+    /* where pair_ends() and pairs() leave how many cells they computed for each cell of the matrices, if
+     * bands (align_band.h) spared some: pairs that a band did not prove count with both of their runs; NULL:
+     * nobody asks */
     double *computed;
 } lw_align_setup;
 

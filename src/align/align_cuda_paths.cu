@@ -48,6 +48,7 @@ typedef struct stage {
     int64_t query_words, target_words, strips_at_most;
     int64_t scratch_words, border_words, spare_ops;
     int64_t ops_copied;
+    double computed; /* cells */
 } stage;
 
 struct lw_paths {
@@ -56,7 +57,7 @@ struct lw_paths {
     stage stages[STAGES];
     area order, spare, key; /* host */
     area excess, again;     /* likewise: of each job's band, -1 for none; jobs to be done once more */
-    double computed;        /* cells, by the kernels of the last call */
+    double computed;        /* cells of the last call's batches */
     int64_t n_again, banded, unproved;         /* of the last call: jobs done in bands, and what these left */
     int64_t needs[LW_BAND_PARTS + 1], n_needs; /* excesses that scores proved, in parts of the length */
     bool out_of_memory;
@@ -735,7 +736,8 @@ static lw_status prepare(lw_paths *p, stage *s, lw_error *err)
     int64_t *spare_at = (int64_t *)(at + in->spare_at);
     int64_t query_at = LW_MARGIN / 2, target_at = LW_MARGIN;
     int32_t most_strips = 0, least = INT32_MIN;
-    double cells = 0, computed = 0;
+    double cells = 0;
+    s->computed = 0;
     s->n_bundles = s->n_strips = s->scratch_words = s->border_words = s->spare_ops = 0;
     job_size size;
     memset(&size, 0, sizeof size);
@@ -786,7 +788,7 @@ static lw_status prepare(lw_paths *p, stage *s, lw_error *err)
             jobs[k].qlen = qlen;
             jobs[k].tlen = tlen;
             jobs[k].least = least;
-            computed += cells;
+            s->computed += cells;
             query_at += size.query_words;
             target_at += size.target_words;
             bundle_of[k] = (int32_t)s->n_bundles;
@@ -825,7 +827,6 @@ static lw_status prepare(lw_paths *p, stage *s, lw_error *err)
                     strips[at].bundle = k, strips[at++].strip = i;
     }
     spare_at[s->n] = s->spare_ops;
-    p->computed += computed;
     /* kernels run past the ends of windows, where any letter will do */
     memset(at + in->targets, 0, LW_MARGIN * 4);
     memset(at + in->targets + target_at * 4, 0, LW_MARGIN * 4);
@@ -963,6 +964,7 @@ static lw_status launch(lw_paths *p, stage *s, lw_error *err)
     LW_CUDA_TRY(err, "copying paths",
                 cudaMemcpyAsync(s->p_output.at, s->output.at, (size_t)(ops + s->ops_copied * 4),
                                 cudaMemcpyDeviceToHost, s->stream));
+    p->computed += s->computed;
     s->busy = true;
     return LW_OK;
 }
@@ -1226,6 +1228,7 @@ static lw_status run_all_jobs(lw_paths *p, int64_t n, lw_error *err)
         if (cells >= LW_BAND_LOOK_CELLS)
             LW_TRY(look_at_some(p, n, err));
     }
+    p->computed = 0; /* what was looked at is computed once more */
     make_guess(p);
     for (int part = 0; part <= LW_BAND_PARTS && p->n_needs > LW_BAND_MEMORY; part++)
         p->needs[part] /= 2;
@@ -1240,7 +1243,11 @@ static lw_status run_all_jobs(lw_paths *p, int64_t n, lw_error *err)
     const int64_t again = p->unproved = p->n_again;
     p->n_again = 0;
     p->guess = -1;
-    return run_list(p, (const int32_t *)p->again.at, again, false, err);
+    LW_TRY(run_list(p, (const int32_t *)p->again.at, again, false, err));
+    if (p->n_again > 0)
+        return lw_fail(err, LW_E_INTERNAL, "%ld pairs score less in the band that their scores had proved",
+                       (long)p->n_again);
+    return LW_OK;
 }
 
 static lw_status run_jobs(lw_paths *p, int64_t n, lw_error *err)

@@ -633,7 +633,7 @@ template <int PIECES> __global__ void __launch_bounds__(128) path_tiles(const lw
         lw_warp_sync(LW_ALL_LANES);
         if (anywhere && end.row != INT32_MAX)
             qend = shared->end.column;
-        if (shared->more || w.j == 0)
+        if ((shared->more || w.j == 0) && end.score >= job.least)
             walk_border(a.fill, w);
         close_run(w);
         if (lane == 0) {

@@ -147,19 +147,18 @@ static int32_t worth(const lw_scoring *sc, int64_t i, const lw_path *path, const
     return score;
 }
 
-/* Pairs, then traces of the ends on both strands, by both sides. */
-static void compare(const char *what, const lw_scoring *sc, lw_mode mode, int policy, int64_t budget)
+/* What a context lends to the host side. */
+static lw_align_setup setup;
+static lw_score_table table;
+
+static lw_paths_setup lend(const lw_scoring *sc, lw_mode mode, int policy, int64_t budget)
 {
-    static lw_hit want[MOST], got[MOST];
-    static lw_path want_paths[MOST], got_paths[MOST];
-    static lw_trace_task tasks[MOST];
-    lw_score_table table;
     memcpy(table.score, sc->score, sizeof table.score);
     memcpy(table.complement, sc->complement, sizeof table.complement);
-    lw_align_setup setup;
     memset(&setup, 0, sizeof setup);
     setup.scoring = sc;
     setup.mode = mode;
+    setup.strands = LW_FORWARD;
     setup.min_score = mode == LW_LOCAL ? 1 : INT32_MIN;
     setup.n_hits = 1;
     lw_paths_setup by;
@@ -171,6 +170,16 @@ static void compare(const char *what, const lw_scoring *sc, lw_mode mode, int po
     by.budget = budget;
     by.table = &table;
     host_takes_turns = takes_turns;
+    return by;
+}
+
+/* Pairs, then traces of the ends on both strands, by both sides. */
+static void compare(const char *what, const lw_scoring *sc, lw_mode mode, int policy, int64_t budget)
+{
+    static lw_hit want[MOST], got[MOST];
+    static lw_path want_paths[MOST], got_paths[MOST];
+    static lw_trace_task tasks[MOST];
+    const lw_paths_setup by = lend(sc, mode, policy, budget);
     lw_seqs q = view(&queries), t = view(&targets);
     for (int strands = LW_FORWARD; strands <= (band_shortest < INT32_MAX ? LW_FORWARD : LW_REVERSE);
          strands++) {
@@ -245,6 +254,10 @@ static void compare(const char *what, const lw_scoring *sc, lw_mode mode, int po
             }
         }
         check_bundles(paths);
+        int64_t owned = 0;
+        for (int64_t i = 0; i < n; i++)
+            owned += got_paths[i].n_cigar;
+        cr_expect(owned == got_ops.n, "%s: %ld of %ld operations", what, (long)owned, (long)got_ops.n);
         banded += paths->banded, unproved += paths->unproved;
         lw_paths_close(paths);
         free(want_ops.op), free(got_ops.op);
@@ -502,6 +515,55 @@ Test(paths, bands_of_unlike_pairs)
     make(&sc, &schemes[3]);
     compare("unlike pairs", &sc, LW_GLOBAL, LW_CUDA_DPX, 1 << 30);
     cr_expect(unproved > 0);
+}
+
+/* The best of a semiglobal pair that a band does not prove may lie above the first row. */
+Test(paths, bands_without_a_match)
+{
+    band_shortest = 1;
+    band_saves = 1e9;
+    band_least = 8;
+    random_state = 9;
+    queries.n = queries.letters = targets.n = targets.letters = 0;
+    memset(add(&queries, 600), 0, 600);
+    memset(add(&targets, 600), 1, 600);
+    add_letters(&targets, 600, 0, 4);
+    memcpy(add(&queries, 600), targets.codes + targets.start[1], 600);
+    for (most_words = 0; most_words <= 1 << 20; most_words += 1 << 20) {
+        lw_scoring sc;
+        make(&sc, &schemes[0]);
+        compare("without a match", &sc, LW_SEMIGLOBAL, LW_CUDA_DPX, 1 << 30);
+    }
+    cr_expect(banded > unproved && unproved > 0);
+}
+
+/* Scores alone keep no checkpoints: two columns of 1,300 rows, where checkpoints take twice the budget. */
+Test(paths, scores_in_little_memory)
+{
+    random_state = 10;
+    queries.n = queries.letters = targets.n = targets.letters = 0;
+    add_letters(&targets, 2600, 0, 4);
+    add_similar(&queries, &targets, 2600, 4);
+    targets.len[0] = 1300;
+    lw_seqs q = view(&queries), t = view(&targets);
+    for (size_t k = 0; k < 4; k++) {
+        const lw_mode mode = k % 2 ? LW_SEMIGLOBAL : LW_GLOBAL;
+        lw_scoring sc;
+        make(&sc, &schemes[k / 2]);
+        const lw_paths_setup by = lend(&sc, mode, policies[k % 2], 80 << 10);
+        lw_hit want, got;
+        void *context;
+        lw_paths *paths;
+        cr_assert_eq(lw_align_scalar.open(&lw_align_scalar, &context, &setup, &err), LW_OK);
+        cr_assert_eq(lw_align_scalar.pair_ends(context, &q, &t, &want, &err), LW_OK, "%s", err.message);
+        lw_align_scalar.close(context);
+        cr_assert_eq(lw_paths_open(&paths, &by, &err), LW_OK);
+        cr_assert_eq(lw_paths_ends(paths, &q, &t, &got, &err), LW_OK, "%s", err.message);
+        cr_expect(got.score == want.score && got.qend == want.qend && got.tend == want.tend,
+                  "scheme %zu: want %d at %d/%d, got %d at %d/%d", k / 2, want.score, want.qend, want.tend,
+                  got.score, got.qend, got.tend);
+        lw_paths_close(paths);
+    }
 }
 
 /* Checkpoints are stored by 16 bytes, wherever an odd number of rows or strips ends. */
