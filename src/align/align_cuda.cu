@@ -1,5 +1,5 @@
 /* align_cuda.cu - the CUDA rows of the alignment backends: memory, batches and launches of scores. The
- * kernels are in align_cuda_score.cu and align_cuda_select.cu; paths are align_cuda_paths.cu's.
+ * kernels are in align_cuda_score.cu and align_cuda_select.cu; paths are align_cuda_paths.h's.
  *
  * place(): scores of all blocks (align_cuda_score.cu), then rounds of deciding and of computing single
  * columns (align_cuda_select.cu) until no read needs more; only finished hits go back to the host. */

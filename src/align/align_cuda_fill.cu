@@ -180,7 +180,7 @@ LW_DEVICE void path_row(const lw_path_arithmetic &by, const uint32_t (&profile)[
     uint4 a4 = lw_shared_load4(profile[0]), b4 = a4;
     if (WORD == LW_WORD_S16)
         b4 = lw_shared_load4(profile[HALVES - 1]);
-    uint32_t t = 0, e_bits[PIECES], e_next[PIECES];
+    uint32_t t = 0, e_bits[PIECES] = {}, e_next[PIECES] = {};
 #pragma unroll
     for (int c = -1; c < C; c++) {
         /* the diagonal step of the next column, before this one overwrites the H that it reads */

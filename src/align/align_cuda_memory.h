@@ -1,4 +1,4 @@
-/* align_cuda_memory.h - memory that only grows: on the device, pinned, plain. For .cu files. */
+/* align_cuda_memory.h - memory that only grows: on the device, pinned, plain. */
 #ifndef LW_ALIGN_CUDA_MEMORY_H
 #define LW_ALIGN_CUDA_MEMORY_H
 

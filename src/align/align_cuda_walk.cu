@@ -343,7 +343,7 @@ LW_DEVICE void join_scout(const lw_walk_args &a, int32_t index, tile_state *shar
         if (same == 0)
             continue;
         const int32_t from = (int32_t)lw_from_lane(LW_ALL_LANES, (uint32_t)mine.n_ops,
-                                                   lw_trailing_ones(same - 1 & ~same), LW_WARP);
+                                                   lw_trailing_ones((same - 1) & ~same), LW_WARP);
         w.ahead = lane;
         for (int32_t k = from; k < scout.end.n_ops; k++)
             consume(w, ops[k] & 15, (int32_t)(ops[k] >> 4));

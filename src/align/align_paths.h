@@ -1,5 +1,5 @@
 /* align_paths.h - what the kernels of paths (align_cuda_fill.cu, align_cuda_walk.cu) and their host side
- * (align_cuda_paths.cu) share.
+ * (align_cuda_paths.h) share.
  *
  * A job is one query strand against one window of a target. Jobs lie side by side in bundles, each bundle the
  * work of one warp: the query's letters are the columns, LW_PATH_COLUMNS to a lane, a group of lanes to a job
@@ -207,6 +207,10 @@ LW_HD int32_t lw_direction_words(int halves, int pieces)
     return LW_PATH_COLUMNS * 4 * pieces * halves / 32;
 }
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 int64_t lw_fill_shared_bytes(int halves, int n_letters);                /* per warp */
 int64_t lw_tiles_shared_bytes(int pieces, int32_t tile, int n_letters); /* per block of tile / 128 warps */
 
@@ -240,4 +244,7 @@ lw_status lw_paths_pairs(lw_paths *p, const lw_seqs *queries, const lw_seqs *tar
 lw_status lw_paths_ends(lw_paths *p, const lw_seqs *queries, const lw_seqs *targets, lw_hit *hits,
                         lw_error *err);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -12,6 +12,25 @@
 #define lw_paths_trace host_paths_trace
 #define lw_paths_pairs host_paths_pairs
 #define lw_paths_ends host_paths_ends
+#define lw_paths_arithmetic_of host_paths_arithmetic_of
+#define lw_paths_most_roomy host_paths_most_roomy
+#define lw_paths_direction_words host_paths_direction_words
+#define lw_paths_checkpoint_words host_paths_checkpoint_words
+#define lw_paths_height_of host_paths_height_of
+#define lw_paths_geometry_of host_paths_geometry_of
+#define lw_paths_work_of host_paths_work_of
+#define lw_paths_computed_of host_paths_computed_of
+#define lw_paths_size_of host_paths_size_of
+#define lw_paths_tile_for host_paths_tile_for
+#define lw_paths_worth_trying host_paths_worth_trying
+#define lw_paths_learn host_paths_learn
+#define lw_paths_run_all host_paths_run_all
+#define lw_paths_run_list host_paths_run_list
+#define lw_paths_sort host_paths_sort
+#define lw_paths_cut host_paths_cut
+#define lw_paths_prepare host_paths_prepare
+#define lw_paths_launch host_paths_launch
+#define lw_paths_finish host_paths_finish
 #define lw_fill_kernels host_fill_kernels
 #define lw_walk_kernels host_walk_kernels
 #define lw_tiles_kernels host_tiles_kernels
@@ -31,7 +50,13 @@ static int64_t tiles_of_scout = 100;
 #define LW_BAND_LEAST band_least
 #undef LW_BAND_SAVES
 #define LW_BAND_SAVES band_saves
-#include "align/align_cuda_paths.cu"
+#include "align/align_cuda_paths.c"
+#include "align/align_cuda_paths_bands.c"
+#include "align/align_cuda_paths_batch.c"
+#include "align/align_cuda_paths_launch.cu"
+#include "align/align_cuda_paths_order.c"
+#include "align/align_cuda_paths_results.c"
+#include "align/align_cuda_paths_shape.c"
 
 enum { MOST = 512 };
 
@@ -193,7 +218,7 @@ static void compare(const char *what, const lw_scoring *sc, lw_mode mode, int po
             lw_align_pairs_with(&lw_align_scalar, context, &setup, &q, &t, want, want_paths, &want_ops, &err),
             LW_OK, "%s", err.message);
         lw_align_scalar.close(context);
-        lw_paths *paths;
+        lw_paths *paths = NULL;
         cr_assert_eq(lw_paths_open(&paths, &by, &err), LW_OK);
         if (band_shortest < INT32_MAX && band_part >= 0) /* as if that was learnt */
             paths->needs[band_part] = paths->n_needs = 1000;
@@ -553,7 +578,7 @@ Test(paths, scores_in_little_memory)
         const lw_paths_setup by = lend(&sc, mode, policies[k % 2], 80 << 10);
         lw_hit want, got;
         void *context;
-        lw_paths *paths;
+        lw_paths *paths = NULL;
         cr_assert_eq(lw_align_scalar.open(&lw_align_scalar, &context, &setup, &err), LW_OK);
         cr_assert_eq(lw_align_scalar.pair_ends(context, &q, &t, &want, &err), LW_OK, "%s", err.message);
         lw_align_scalar.close(context);
