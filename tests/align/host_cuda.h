@@ -75,9 +75,10 @@ template <typename Args> static void host_enter(void *call)
     ((host_call<Args> *)call)->kernel(((host_call<Args> *)call)->args);
 }
 
-/* Threads of a block that a kernel is run with when it takes its work from a counter: one warp, as nobody may
- * wait for another one here. */
+/* A kernel that takes its work from a counter, of which warps wait for each other, runs in one block of so
+ * many warps. */
 static bool (*host_takes_turns)(const void *kernel);
+static unsigned host_warps = 1;
 
 template <typename Args>
 static cudaError_t host_launch(void (*kernel)(Args), dim3 grid, unsigned threads, size_t shared,
@@ -88,8 +89,14 @@ static cudaError_t host_launch(void (*kernel)(Args), dim3 grid, unsigned threads
         abort();
     host_call<Args> call = {kernel, args};
     const bool turns = host_takes_turns && host_takes_turns((const void *)kernel);
-    for (unsigned block = 0; block < (turns ? 1 : grid.x); block++)
-        host_run_block(turns ? LW_WARP : (int)threads, block, host_enter<Args>, &call);
+    unsigned warps = host_warps;
+    while (shared / (threads / LW_WARP) * warps > sizeof host_shared)
+        warps--;
+    if (turns)
+        host_run_block((int)(warps * LW_WARP), 0, host_enter<Args>, &call);
+    for (unsigned block = 0; !turns && block < grid.x; block++)
+        host_run_block((int)threads, host_order == HOST_BACKWARD ? grid.x - 1 - block : block,
+                       host_enter<Args>, &call);
     return cudaSuccess;
 }
 

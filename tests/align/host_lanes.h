@@ -9,6 +9,7 @@
 
 #include <cuda_runtime.h>
 #include <limits.h>
+#include <setjmp.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <ucontext.h>
@@ -34,25 +35,78 @@ struct host_index {
 static host_index threadIdx, blockIdx, blockDim;
 static uint4 host_shared[8192];
 
+/* In which order threads take their turns between two meetings, where no kernel may depend on one: as they
+ * are numbered, the other way round, or at random, some warps slower than others for a while. */
+enum { HOST_FORWARD, HOST_BACKWARD, HOST_RANDOM };
+
+static int host_order = HOST_FORWARD;
+static uint32_t host_random = 1;
+
 /* A meeting writes into one of two boards in turn, so that nobody overwrites what a slower lane still reads.
  */
 static struct {
     int n, now;
     void (*body)(void *);
     void *argument;
-    ucontext_t scheduler, thread[HOST_MOST_THREADS];
-    bool done[HOST_MOST_THREADS];
-    int turn[HOST_MOST_THREADS];
+    jmp_buf scheduler, thread[HOST_MOST_THREADS];
+    ucontext_t start;
+    bool started[HOST_MOST_THREADS], done[HOST_MOST_THREADS];
+    int met[HOST_MOST_THREADS];               /* meetings of its warp that a thread has come to */
     int arrived[HOST_MOST_THREADS], released; /* meetings of the whole block, of each thread and of all */
     uint32_t board[2][HOST_MOST_THREADS];
     char *stacks;
 } host;
 
+/* Gives way to the other threads. Not by swapcontext(), whose two system calls took half of a test's time;
+ * for this jumping between stacks programs are compiled without _FORTIFY_SOURCE. */
+static void host_yield(void)
+{
+    if (_setjmp(host.thread[host.now]) == 0)
+        _longjmp(host.scheduler, 1);
+}
+
 static void host_entry(void)
 {
     host.body(host.argument);
     host.done[host.now] = true;
-    swapcontext(&host.thread[host.now], &host.scheduler);
+    host_yield();
+}
+
+/* Lets a thread go on until it gives way. */
+static void host_resume(int i)
+{
+    if (_setjmp(host.scheduler) != 0)
+        return;
+    if (host.started[i])
+        _longjmp(host.thread[i], 1);
+    host.started[i] = true;
+    getcontext(&host.start);
+    host.start.uc_stack.ss_sp = host.stacks + (size_t)i * HOST_STACK;
+    host.start.uc_stack.ss_size = HOST_STACK;
+    host.start.uc_link = NULL;
+    makecontext(&host.start, host_entry, 0);
+    setcontext(&host.start);
+}
+
+static uint32_t host_draw(uint32_t below)
+{
+    host_random = host_random * 1664525u + 1013904223u;
+    return (uint32_t)((uint64_t)host_random * below >> 32);
+}
+
+/* The order of a round, and in how many of four rounds each warp takes part. */
+static void host_shuffle(int *order, int *speed)
+{
+    static int rounds;
+    for (int i = 0; i < host.n; i++)
+        order[i] = host_order == HOST_BACKWARD ? host.n - 1 - i : i;
+    for (int warp = 0; warp * LW_WARP < host.n; warp++)
+        speed[warp] = host_order != HOST_RANDOM ? 4 : rounds % 512 == 0 ? 1 + (int)host_draw(4) : speed[warp];
+    for (int i = host.n - 1; host_order == HOST_RANDOM && i > 0; i--) {
+        const int k = (int)host_draw((uint32_t)i + 1), other = order[i];
+        order[i] = order[k], order[k] = other;
+    }
+    rounds++;
 }
 
 /* Runs body(argument) as block `block` of `threads` threads. */
@@ -67,41 +121,49 @@ static void host_run_block(int threads, unsigned block, void (*body)(void *), vo
     blockIdx = {block, 0};
     blockDim = {(unsigned)threads, 1};
     for (int i = 0; i < threads; i++) {
-        getcontext(&host.thread[i]);
-        host.thread[i].uc_stack.ss_sp = host.stacks + (size_t)i * HOST_STACK;
-        host.thread[i].uc_stack.ss_size = HOST_STACK;
-        host.thread[i].uc_link = NULL;
-        makecontext(&host.thread[i], host_entry, 0);
-        host.done[i] = false;
-        host.turn[i] = host.arrived[i] = 0;
+        host.started[i] = host.done[i] = false;
+        host.met[i] = host.arrived[i] = 0;
     }
     host.released = 0;
+    int order[HOST_MOST_THREADS], met[HOST_MOST_THREADS / LW_WARP], speed[HOST_MOST_THREADS / LW_WARP];
+    for (int warp = 0; warp < HOST_MOST_THREADS / LW_WARP; warp++)
+        speed[warp] = 4;
     for (bool any = true; any;) {
         any = false;
         int least = INT_MAX;
-        for (int i = 0; i < threads; i++)
+        for (int i = 0; i < threads; i++) {
             least = !host.done[i] && host.arrived[i] < least ? host.arrived[i] : least;
+            if (i % LW_WARP == 0)
+                met[i / LW_WARP] = INT_MAX;
+            if (!host.done[i] && host.met[i] < met[i / LW_WARP])
+                met[i / LW_WARP] = host.met[i];
+        }
         host.released = least;
-        for (int i = 0; i < threads; i++)
-            if (!host.done[i]) {
-                host.now = i;
-                threadIdx = {(unsigned)i, 0};
-                swapcontext(&host.scheduler, &host.thread[i]);
-                any = true;
-            }
+        host_shuffle(order, speed);
+        bool rests[HOST_MOST_THREADS / LW_WARP];
+        for (int warp = 0; warp * LW_WARP < threads; warp++)
+            rests[warp] = speed[warp] < 4 && (int)host_draw(4) >= speed[warp];
+        for (int k = 0; k < threads; k++) {
+            const int i = order[k], warp = i / LW_WARP;
+            any |= !host.done[i];
+            /* who has met the others waits for all of them */
+            if (host.done[i] || rests[warp] || host.met[i] > met[warp])
+                continue;
+            host.now = i;
+            threadIdx = {(unsigned)i, 0};
+            host_resume(i);
+        }
     }
     free(host.stacks);
 }
 
-/* Shows v to all and returns what the lanes of this warp have shown. All threads go round once between two
- * calls, and warps need not meet equally often. */
+/* Shows v to all and returns what the lanes of this warp have shown, when all have. */
 static const uint32_t *host_meet(uint32_t v)
 {
-    int me = host.now;
-    uint32_t *board = host.board[host.turn[me]];
-    host.turn[me] ^= 1;
+    const int me = host.now;
+    uint32_t *board = host.board[host.met[me]++ & 1];
     board[me] = v;
-    swapcontext(&host.thread[me], &host.scheduler);
+    host_yield();
     return board + (me & ~(LW_WARP - 1));
 }
 
@@ -127,7 +189,7 @@ static inline void __syncthreads(void)
     const int me = host.now;
     host.arrived[me]++;
     do
-        swapcontext(&host.thread[me], &host.scheduler);
+        host_yield();
     while (host.released < host.arrived[me]);
 }
 
@@ -242,7 +304,6 @@ static inline void lw_shared_take(uint32_t address, bool take, uint32_t &first, 
         rest[i] = take ? from[1 + i] : rest[i];
 }
 
-/* One warp after the other: whoever waits would wait for ever. */
 static inline void lw_publish(int32_t *progress, int32_t value)
 {
     *progress = value;
@@ -250,8 +311,12 @@ static inline void lw_publish(int32_t *progress, int32_t value)
 
 static inline void lw_await(const int32_t *progress, int32_t value)
 {
-    if (*progress < value)
-        abort();
+    /* with one warp nobody else will ever go on */
+    for (int rounds = 0; *(const volatile int32_t *)progress < value; rounds++) {
+        if (host.n <= LW_WARP || rounds > 100000000)
+            abort();
+        host_yield();
+    }
 }
 
 static inline uint2 lw_taken2(const uint2 *at)
