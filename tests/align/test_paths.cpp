@@ -518,6 +518,42 @@ Test(paths, bands_around_long_gaps)
     cr_expect(banded > 0);
 }
 
+/* Shapes around the smallest bands: three to seven blocks of columns, targets up to 48 letters longer and
+ * shorter, bands of a few diagonals, in batches that mix them. */
+Test(paths, smallest_bands)
+{
+    band_shortest = 1;
+    band_saves = 1e9;
+    most_words = 1 << 20;
+    random_state = 12;
+    banded = unproved = 0;
+    for (int32_t round = 0; round < 24; round++) {
+        const int32_t m = 33 + 3 * round;
+        queries.n = queries.letters = targets.n = targets.letters = 0;
+        for (int32_t apart = m > 48 ? -48 : 1 - m; apart <= 48; apart += 1 + (int32_t)draw(5)) {
+            const int32_t n = m + apart, more = apart < 0 ? -apart : 0;
+            add_letters(&targets, n, draw(3) ? 0 : 2, 1 + draw(3));
+            const uint8_t *t = targets.codes + targets.start[targets.n - 1];
+            uint8_t *q = add(&queries, m);
+            const int32_t at = (int32_t)draw((uint32_t)(n < m ? n : m) + 1); /* of the gap between them */
+            for (int32_t x = 0; x < m; x++) {
+                const int32_t y = x < at ? x : x < at + more ? -1 : x + apart;
+                q[x] = y >= 0 ? t[y] : (uint8_t)draw(3);
+            }
+            for (uint32_t errors = draw(4); errors > 0; errors--)
+                q[draw((uint32_t)m)] = (uint8_t)draw(3);
+        }
+        lw_scoring sc;
+        char about[80];
+        band_least = 1 + round % 5;
+        band_part = 0;
+        make(&sc, &schemes[round % 8]);
+        snprintf(about, sizeof about, "%d letters, bands of excess %d", m, band_least);
+        compare(about, &sc, round % 2 ? LW_GLOBAL : LW_SEMIGLOBAL, policies[round / 2 % 2], 1 << 30);
+    }
+    cr_expect(banded > 0 && unproved > 0 && unproved < banded);
+}
+
 /* Two bands that share a bundle take more lanes together than either: as many as there are columns for. */
 Test(paths, bands_of_unlike_pairs)
 {
@@ -574,6 +610,9 @@ Test(paths, scores_in_little_memory)
     add_similar(&queries, &targets, 2600, 4);
     targets.len[0] = 1300;
     lw_seqs q = view(&queries), t = view(&targets);
+    /* six strips of four warps that wait for each other, and overwrite what others have read */
+    host_warps = 4;
+    host_order = HOST_RANDOM;
     for (size_t k = 0; k < 4; k++) {
         const lw_mode mode = k % 2 ? LW_SEMIGLOBAL : LW_GLOBAL;
         lw_scoring sc;
