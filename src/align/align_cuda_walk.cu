@@ -255,7 +255,7 @@ typedef struct tile_state {
     int32_t pass[2][16][3];             /* H, F, F2 of each warp's last column, two rows */
     int32_t greatest[LW_PATH_STRIP / 4],
         column[LW_PATH_STRIP / 4]; /* H above a scout's rows, of each thread */
-    int32_t n_marks, stop;
+    int32_t n_marks, stop, proved;
     long long first_op;
 } tile_state;
 
@@ -395,8 +395,11 @@ template <int PIECES> __global__ void __launch_bounds__(128) path_tiles(const lw
         w.ops = a.spare + a.spare_at[index];
         w.together = true;
         w.ahead = 0;
+        shared->proved = shared->end.score >= job.least;
+        if (!shared->proved) /* no operations */
+            w.i = w.j = 0;
         shared->w = w;
-        shared->more = w.j > 0 && shared->end.score >= job.least;
+        shared->more = w.j > 0;
         shared->n_marks = shared->stop = 0;
         for (int c = 0; c < LW_PATH_COLUMNS; c++)
             shared->has_score[c] = 0;
@@ -633,7 +636,7 @@ template <int PIECES> __global__ void __launch_bounds__(128) path_tiles(const lw
         lw_warp_sync(LW_ALL_LANES);
         if (anywhere && end.row != INT32_MAX)
             qend = shared->end.column;
-        if ((shared->more || w.j == 0) && end.score >= job.least)
+        if (shared->more || w.j == 0)
             walk_border(a.fill, w);
         close_run(w);
         if (lane == 0) {
@@ -643,7 +646,7 @@ template <int PIECES> __global__ void __launch_bounds__(128) path_tiles(const lw
                                      end.row + 1,      shared->end.score};
             if (end.row == INT32_MAX)
                 result.qstart = result.tstart = result.tend = 0;
-            if (end.score < job.least)
+            if (!shared->proved)
                 result.n_ops = -1;
             a.results[index] = result;
         }
