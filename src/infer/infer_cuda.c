@@ -9,7 +9,7 @@
 
 /* ---- memory -------------------------------------------------------------------------------------- */
 
-lw_status lw_cuda_allocate(infer_cuda *x, void **out, int64_t bytes, lw_error *err)
+lw_status lw_cuda_allocate_if_free(infer_cuda *x, void **out, int64_t bytes, lw_error *err)
 {
     size_t size = bytes > 0 ? (size_t)bytes : 1;
     *out = NULL;
@@ -21,8 +21,19 @@ lw_status lw_cuda_allocate(infer_cuda *x, void **out, int64_t bytes, lw_error *e
         lw_cuda_forget_kept(x);
         code = cudaMallocAsync(out, size, x->stream);
     }
+    if (code == cudaErrorMemoryAllocation) {
+        cudaGetLastError(); /* launches look at it */
+        *out = NULL;
+        return LW_OK;
+    }
     LW_CUDA_TRY(err, "allocating device memory", code);
     return LW_OK;
+}
+
+lw_status lw_cuda_allocate(infer_cuda *x, void **out, int64_t bytes, lw_error *err)
+{
+    LW_TRY(lw_cuda_allocate_if_free(x, out, bytes, err));
+    return *out ? LW_OK : lw_cuda_fail(err, cudaErrorMemoryAllocation, "allocating device memory");
 }
 
 lw_status lw_cuda_allocate_aside(infer_cuda *x, void **out, int64_t bytes, lw_error *err)

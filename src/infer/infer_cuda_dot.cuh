@@ -293,7 +293,7 @@ static lw_status lw_few_rows_launch(infer_cuda *x, const lw_cuda_product *p, int
     int blocks = (p->n + columns - 1) / columns;
     LW_CUDA_TRY(err, "loading kernels",
                 cudaFuncSetAttribute((const void *)lw_few_rows<M, R, U, APART>,
-                                     cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+                                     cudaFuncAttributeMaxDynamicSharedMemorySize, M * most_chunk));
     lw_few_rows<M, R, U, APART><<<dim3((unsigned)(blocks < most ? blocks : most), (unsigned)p->batches),
                                   LW_CUDA_FEW_THREADS, (size_t)bytes, x->stream>>>(*p, chunk);
     return lw_cuda_launched("8-bit product", err);

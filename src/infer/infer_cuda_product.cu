@@ -89,7 +89,8 @@ static int few(int policy)
     return policy == LW_CUDA_INT ? 4 : 8;
 }
 
-/* cuBLASLt takes signed bytes and gives sums. *done stays false where it does not apply. */
+/* cuBLASLt takes signed bytes and gives sums. *done stays false where it does not apply, or where there is no
+ * memory for what it needs. */
 static lw_status by_library(infer_cuda *x, const lw_cuda_product *p, bool *done, lw_error *err)
 {
     void *sums, *flipped = NULL;
@@ -97,10 +98,14 @@ static lw_status by_library(infer_cuda *x, const lw_cuda_product *p, bool *done,
     lw_status status = LW_OK;
     if (p->batches != 1 || p->patches.offset || p->positions || !lw_lt_usable(x))
         return LW_OK;
-    LW_TRY(lw_cuda_allocate(x, &sums, (int64_t)p->m * p->n * 4, err));
+    LW_TRY(lw_cuda_allocate_if_free(x, &sums, (int64_t)p->m * p->n * 4, err));
+    if (!sums)
+        return LW_OK;
     if (p->flip) {
         int64_t count = ((p->m - 1) * p->lda + p->k + 15) / 16, blocks = (count + 255) / 256;
-        LW_TRY_END(lw_cuda_allocate(x, &flipped, p->m * p->lda, err));
+        LW_TRY_END(lw_cuda_allocate_if_free(x, &flipped, p->m * p->lda, err));
+        if (!flipped)
+            goto end;
         lw_flip<<<(unsigned)(blocks < 1 << 16 ? blocks : 1 << 16), 256, 0, x->stream>>>(*p, (uint4 *)flipped,
                                                                                         count);
         LW_TRY_END(lw_cuda_launched("making bytes signed", err));

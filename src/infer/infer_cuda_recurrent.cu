@@ -372,9 +372,11 @@ extern "C" lw_status lw_cuda_recur(infer_cuda *x, const lw_cuda_recurrent *given
     if (!plan(x, &p, &bytes))
         return lw_fail(err, LW_E_INTERNAL, "a recurrent layer of %d units does not fit on %d multiprocessors",
                        p.hidden, x->multiprocessors);
-    LW_CUDA_TRY(
-        err, "loading kernels",
-        cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
+    /* a state of the device, not of the launch: the same for every layer, so that threads do not disturb each
+     * other */
+    LW_CUDA_TRY(err, "loading kernels",
+                cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                     (int)x->shared_bytes));
     dim3 grid((unsigned)((p.hidden + p.units - 1) / p.units), (unsigned)p.directions);
     LW_CUDA_TRY(err, "steps of a recurrent layer",
                 lw_launch_together(kernel, grid, THREADS, (size_t)bytes, x->stream, p));
