@@ -46,6 +46,7 @@ void lw_paths_close(lw_paths *p)
             cudaStreamDestroy(p->stages[i].stream);
         }
         drop(&p->stages[i]);
+        free(p->stages[i].starts.at);
     }
     free(p->order.at), free(p->spare.at), free(p->key.at), free(p->excess.at), free(p->again.at);
     free(p);
@@ -137,13 +138,7 @@ static lw_status run_jobs(lw_paths *p, int64_t n, lw_error *err)
     LW_TRY(lw_paths_run_all(p, n, err));
     if (!p->by.setup->computed)
         return LW_OK;
-    double cells = 0;
-    for (int64_t i = 0; i < n; i++) {
-        int32_t qlen, tlen;
-        lengths_of(p, i, &qlen, &tlen);
-        cells += (double)qlen * tlen;
-    }
-    *p->by.setup->computed = cells > 0 ? p->computed / cells : 1;
+    *p->by.setup->computed = p->cells > 0 ? p->computed / p->cells : 1;
     return LW_OK;
 }
 

@@ -35,6 +35,7 @@ typedef struct stage {
     cudaStream_t stream;
     area input, work, output; /* on the device */
     area p_input, p_output;   /* pinned */
+    area starts;              /* host: where the bundles' letters and operations begin */
     bool busy;
     int64_t first, n; /* jobs order[first .. first + n) */
     int64_t n_bundles, n_strips;
@@ -46,7 +47,7 @@ typedef struct stage {
     int64_t query_words, target_words, strips_at_most;
     int64_t scratch_words, border_words, spare_ops;
     int64_t ops_copied;
-    double computed; /* cells */
+    double cells, computed; /* of the matrices, and those that the kernels compute */
 } stage;
 
 struct lw_paths {
@@ -55,7 +56,7 @@ struct lw_paths {
     stage stages[STAGES];
     area order, spare, key; /* host */
     area excess, again;     /* likewise: of each job's band, -1 for none; jobs to be done once more */
-    double computed;        /* cells of the last call's batches */
+    double cells, computed; /* of the last call's batches, cells of pairs that are done once more left out */
     int64_t n_again, banded, unproved;         /* of the last call: jobs done in bands, and what these left */
     int64_t needs[LW_BAND_PARTS + 1], n_needs; /* excesses that scores proved, in parts of the length */
     bool out_of_memory;

@@ -93,7 +93,7 @@ lw_status lw_paths_run_all(lw_paths *p, int64_t n, lw_error *err)
     p->roomy = lw_paths_most_roomy(p);
     p->ops_per_job = 0;
     p->banded = p->unproved = 0;
-    p->computed = 0;
+    p->cells = p->computed = 0;
     p->guess = -1;
     if (p->tasks || mode == LW_LOCAL) {
         free(p->excess.at);
@@ -110,7 +110,7 @@ lw_status lw_paths_run_all(lw_paths *p, int64_t n, lw_error *err)
         if (cells >= LW_BAND_LOOK_CELLS)
             LW_TRY(look_at_some(p, n, err));
     }
-    p->computed = 0; /* what was looked at is computed once more */
+    p->cells = p->computed = 0; /* what was looked at is computed once more */
     make_guess(p);
     for (int part = 0; part <= LW_BAND_PARTS && p->n_needs > LW_BAND_MEMORY; part++)
         p->needs[part] /= 2;
@@ -123,9 +123,11 @@ lw_status lw_paths_run_all(lw_paths *p, int64_t n, lw_error *err)
         return LW_OK;
     /* the list is sorted before the jobs in it are run, and no job comes a third time */
     const int64_t again = p->unproved = p->n_again;
+    const double cells = p->cells;
     p->n_again = 0;
     p->guess = -1;
     LW_TRY(lw_paths_run_list(p, (const int32_t *)p->again.at, again, false, err));
+    p->cells = cells;
     if (p->n_again > 0)
         return lw_fail(err, LW_E_INTERNAL, "%ld pairs score less in the band that their scores had proved",
                        (long)p->n_again);

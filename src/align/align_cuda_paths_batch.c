@@ -48,8 +48,9 @@ void lw_paths_cut(const lw_paths *p, stage *s, int64_t first, int64_t n, int64_t
     const bool tiles = tile > 0;
     const uint64_t kind = key[job_number(p, first)] >> KEY_KIND;
     const double most_cells = tiles ? LW_PATH_TILES_CELLS : LW_PATH_BATCH_CELLS;
+    /* sums in variables of their own: what is stored by every job's turn has to be read again by the next */
     double cells = 0;
-    int64_t need = 0;
+    int64_t need = 0, jobs = 0, query_words = 0, target_words = 0, strips = 0;
     lw_path_arithmetic unused;
     job_size size;
     memset(&size, 0, sizeof size);
@@ -59,9 +60,8 @@ void lw_paths_cut(const lw_paths *p, stage *s, int64_t first, int64_t n, int64_t
     s->pieces = pieces_of(p);
     s->columns = s->rows = s->narrow = 0;
     s->halves = p->by.policy == LW_CUDA_DPX ? 2 : 1;
-    s->query_words = s->target_words = s->strips_at_most = 0;
-    for (s->n = 0; first + s->n < n && s->n < most; s->n++) {
-        const int64_t i = job_number(p, first + s->n);
+    for (; first + jobs < n && jobs < most; jobs++) {
+        const int64_t i = job_number(p, first + jobs);
         int32_t qlen, tlen;
         lengths_of(p, i, &qlen, &tlen);
         const int32_t excess = excess_of(p, i);
@@ -73,25 +73,35 @@ void lw_paths_cut(const lw_paths *p, stage *s, int64_t first, int64_t n, int64_t
             int32_t narrow = s->narrow;
             if (kind & 1) {
                 const int64_t wide = 2 * (int64_t)excess + max64(tlen - qlen, qlen - tlen);
-                narrow = (int32_t)(s->n > 0 ? min64(narrow, wide) : wide);
+                narrow = (int32_t)(jobs > 0 ? min64(narrow, wide) : wide);
             }
             const bool fits = lw_paths_arithmetic_of(p, s->halves, !tiles, columns, rows, narrow, &unused);
-            if (!fits && s->n > 0)
+            if (!fits && jobs > 0)
                 break; /* those before have two scores a word, or penalties that fit, this one will not */
             if (!fits)
                 s->halves = 1;
             s->columns = columns, s->rows = rows, s->narrow = narrow;
             lw_paths_size_of(p, tile, s->halves, qlen, tlen, excess, &size);
         }
-        if (s->n > 0 && (need + size.bytes > bytes || cells > most_cells))
+        if (jobs > 0 && (need + size.bytes > bytes || cells > most_cells))
             break;
         need += size.bytes;
         cells += (double)qlen * tlen;
-        s->query_words += size.query_words;
-        s->target_words += size.target_words;
-        s->strips_at_most += size.g.strips;
+        query_words += size.query_words;
+        target_words += size.target_words;
+        strips += size.g.strips;
     }
+    s->n = jobs;
+    s->cells = cells;
+    s->query_words = query_words;
+    s->target_words = target_words;
+    s->strips_at_most = strips;
 }
+
+/* Words of letters, and operations, before a bundle. */
+typedef struct bundle_start {
+    int64_t query, target, ops;
+} bundle_start;
 
 typedef struct pack_call {
     const lw_paths *p;
@@ -100,15 +110,7 @@ typedef struct pack_call {
 
 enum { PACK_BUNDLES = 64 };
 
-/* Eight codes below 16 in 32 bits. */
-static inline uint32_t pack8(uint64_t x)
-{
-    x = (x | x >> 4) & UINT64_C(0x00ff00ff00ff00ff);
-    x = (x | x >> 8) & UINT64_C(0x0000ffff0000ffff);
-    return (uint32_t)(x | x >> 16);
-}
-
-static void pack(uint32_t *to, const uint8_t *from, int64_t n, int bits)
+static void pack(uint32_t *__restrict__ to, const uint8_t *__restrict__ from, int64_t n, int bits)
 {
     if (bits == 8) {
         if (n > 0)
@@ -116,40 +118,63 @@ static void pack(uint32_t *to, const uint8_t *from, int64_t n, int bits)
         memcpy(to, from, (size_t)n);
         return;
     }
-    int64_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        uint64_t x;
-        memcpy(&x, from + i, 8);
-        *to++ = pack8(x);
+    if (n > 0)
+        to[(n - 1) / 8] = 0;
+    uint8_t *bytes = (uint8_t *)to;
+    for (int64_t i = 0; i < n / 2; i++) { /* a loop that compilers turn into vectors */
+        uint16_t two;
+        memcpy(&two, from + 2 * i, 2);
+        bytes[i] = (uint8_t)(two | two >> 4);
     }
-    if (i < n) {
-        uint64_t x = 0;
-        memcpy(&x, from + i, (size_t)(n - i));
-        *to = pack8(x);
-    }
+    if (n % 2)
+        bytes[n / 2] = from[n - 1];
 }
 
-/* The letters of some bundles' jobs. */
-static lw_status pack_letters(void *arg, int64_t piece, int worker, lw_error *err)
+/* Some bundles' jobs and their letters. */
+static lw_status pack_bundles(void *arg, int64_t piece, int worker, lw_error *err)
 {
     (void)worker;
     const pack_call *call = (const pack_call *)arg;
     const lw_paths *p = call->p;
     const stage *s = call->s;
     char *in = (char *)s->p_input.at;
-    const lw_path_job *jobs = (const lw_path_job *)(in + s->in.jobs);
+    lw_path_job *jobs = (lw_path_job *)(in + s->in.jobs);
+    int32_t *bundle_of = (int32_t *)(in + s->in.bundle_of);
+    int64_t *spare_at = (int64_t *)(in + s->in.spare_at);
+    const bundle_start *starts = (const bundle_start *)s->starts.at;
     const lw_bundle *bundles = (const lw_bundle *)(in + s->in.bundles);
     uint32_t *queries = (uint32_t *)(in + s->in.queries), *targets = (uint32_t *)(in + s->in.targets);
-    const int bits = letter_bits(p);
+    const int bits = letter_bits(p), per_word = 32 / bits;
+    const bool local_targets = !p->tasks || p->targets;
     const uint8_t *complement = p->by.setup->scoring->complement;
     uint8_t *turned = NULL;
     int64_t room = 0;
-    lw_status status = LW_OK;
+    int32_t least = INT32_MIN;
+    job_size size;
+    memset(&size, 0, sizeof size);
+    size.qlen = -1;
     const int64_t to = min64((piece + 1) * PACK_BUNDLES, s->n_bundles);
-    for (int64_t b = piece * PACK_BUNDLES; b < to; b++)
+    for (int64_t b = piece * PACK_BUNDLES; b < to; b++) {
+        bundle_start at = starts[b];
         for (int32_t k = bundles[b].first; k < bundles[b].first + bundles[b].n; k++) {
-            const source job = source_of(p, job_number(p, s->first + k));
+            const int64_t i = job_number(p, s->first + k);
+            const source job = source_of(p, i);
+            const int32_t excess = excess_of(p, i);
             const uint8_t *query = job.query;
+            if (job.qlen != size.qlen || job.tlen != size.tlen || excess != size.excess) {
+                lw_paths_size_of(p, s->tile, s->halves, job.qlen, job.tlen, excess, &size);
+                const int64_t beyond = size.g.band ? lw_band_beyond(p->by.setup->scoring, p->by.setup->mode,
+                                                                    job.qlen, job.tlen, (int64_t)excess + 1)
+                                                   : INT64_MIN;
+                least = beyond < INT32_MIN ? INT32_MIN : (int32_t)beyond + 1;
+            }
+            jobs[k].query = at.query * per_word;
+            jobs[k].target = local_targets ? at.target * per_word : job.ref;
+            jobs[k].qlen = job.qlen;
+            jobs[k].tlen = job.tlen;
+            jobs[k].least = least;
+            bundle_of[k] = (int32_t)b;
+            spare_at[k] = at.ops;
             if (job.reverse) {
                 if (job.qlen > room) {
                     free(turned);
@@ -158,23 +183,26 @@ static lw_status pack_letters(void *arg, int64_t piece, int worker, lw_error *er
                     if (!turned)
                         return lw_fail_memory(err, (size_t)room);
                 }
-                for (int32_t i = 0; i < job.qlen; i++)
-                    turned[i] = complement[query[job.query_len - 1 - i]];
+                for (int32_t x = 0; x < job.qlen; x++)
+                    turned[x] = complement[query[job.query_len - 1 - x]];
                 query = turned;
             }
-            pack(queries + jobs[k].query * bits / 32, query, job.qlen, bits);
-            if (job.target)
-                pack(targets + jobs[k].target * bits / 32, job.target, job.tlen, bits);
+            pack(queries + at.query, query, job.qlen, bits);
+            if (local_targets)
+                pack(targets + at.target, job.target, job.tlen, bits);
+            at.query += size.query_words;
+            at.target += size.target_words;
+            at.ops += size.ops;
         }
+    }
     free(turned);
-    return status;
+    return LW_OK;
 }
 
-/* Bundles, strips, places; then the letters. */
+/* Bundles, strips, places, one after the other; then, side by side, jobs and their letters. */
 lw_status lw_paths_prepare(lw_paths *p, stage *s, lw_error *err)
 {
-    const int bits = letter_bits(p), per_word = 32 / bits, halves = s->halves, pieces = s->pieces;
-    const bool local_targets = !p->tasks || p->targets;
+    const int halves = s->halves, pieces = s->pieces;
     const int64_t query_words = s->query_words + LW_MARGIN, target_words = s->target_words + 2 * LW_MARGIN,
                   n_strips = s->strips_at_most;
     layout *in = &s->in;
@@ -187,17 +215,15 @@ lw_status lw_paths_prepare(lw_paths *p, stage *s, lw_error *err)
     in->targets = round_up(in->queries + query_words * 4, 256);
     in->bytes = in->targets + target_words * 4;
     LW_TRY(area_pinned(&s->p_input, (size_t)in->bytes, err));
+    LW_TRY(area_host(&s->starts, (size_t)s->n * sizeof(bundle_start), err));
     char *at = (char *)s->p_input.at;
-    lw_path_job *jobs = (lw_path_job *)(at + in->jobs);
+    bundle_start *starts = (bundle_start *)s->starts.at;
     lw_bundle *bundles = (lw_bundle *)(at + in->bundles);
     lw_strip *strips = (lw_strip *)(at + in->strips);
-    int32_t *bundle_of = (int32_t *)(at + in->bundle_of);
-    int64_t *spare_at = (int64_t *)(at + in->spare_at);
-    int64_t query_at = LW_MARGIN / 2, target_at = LW_MARGIN;
-    int32_t most_strips = 0, least = INT32_MIN;
-    double cells = 0;
-    s->computed = 0;
-    s->n_bundles = s->n_strips = s->scratch_words = s->border_words = s->spare_ops = 0;
+    bundle_start next = {LW_MARGIN / 2, LW_MARGIN, 0};
+    int32_t most_strips = 0;
+    double cells = 0, computed = 0;
+    s->n_bundles = s->n_strips = s->scratch_words = s->border_words = 0;
     job_size size;
     memset(&size, 0, sizeof size);
     size.qlen = -1;
@@ -207,6 +233,7 @@ lw_status lw_paths_prepare(lw_paths *p, stage *s, lw_error *err)
         b->first = (int32_t)k;
         b->first_strip = (int32_t)s->n_strips;
         b->low = INT32_MAX, b->high = INT32_MIN;
+        starts[s->n_bundles] = next;
         geometry shape;
         memset(&shape, 0, sizeof shape);
         int32_t here = 0, room = 1, rows = 0;
@@ -218,10 +245,6 @@ lw_status lw_paths_prepare(lw_paths *p, stage *s, lw_error *err)
             const bool other = qlen != size.qlen || tlen != size.tlen || excess != size.excess;
             if (other) {
                 lw_paths_size_of(p, s->tile, halves, qlen, tlen, excess, &size);
-                const int64_t beyond = size.g.band ? lw_band_beyond(p->by.setup->scoring, p->by.setup->mode,
-                                                                    qlen, tlen, (int64_t)excess + 1)
-                                                   : INT64_MIN;
-                least = beyond < INT32_MIN ? INT32_MIN : (int32_t)beyond + 1;
                 cells = lw_paths_computed_of(&size.g, qlen, tlen);
             }
             if (other || here == 0) {
@@ -242,17 +265,10 @@ lw_status lw_paths_prepare(lw_paths *p, stage *s, lw_error *err)
                 room = LW_WARP / lanes * halves;
                 b->lanes = lanes, b->low = low, b->high = high;
             }
-            jobs[k].query = query_at * per_word;
-            jobs[k].target = local_targets ? target_at * per_word : source_of(p, i).ref;
-            jobs[k].qlen = qlen;
-            jobs[k].tlen = tlen;
-            jobs[k].least = least;
-            s->computed += cells;
-            query_at += size.query_words;
-            target_at += size.target_words;
-            bundle_of[k] = (int32_t)s->n_bundles;
-            spare_at[k] = s->spare_ops;
-            s->spare_ops += size.ops;
+            computed += cells;
+            next.query += size.query_words;
+            next.target += size.target_words;
+            next.ops += size.ops;
             rows = tlen > rows ? tlen : rows;
             here++;
         }
@@ -285,11 +301,13 @@ lw_status lw_paths_prepare(lw_paths *p, stage *s, lw_error *err)
                 if (i < bundles[k].strips)
                     strips[place].bundle = k, strips[place++].strip = i;
     }
-    spare_at[s->n] = s->spare_ops;
+    s->computed = computed;
+    s->spare_ops = next.ops;
+    ((int64_t *)(at + in->spare_at))[s->n] = next.ops;
     /* kernels run past the ends of windows, where any letter will do */
     memset(at + in->targets, 0, LW_MARGIN * 4);
-    memset(at + in->targets + target_at * 4, 0, LW_MARGIN * 4);
+    memset(at + in->targets + next.target * 4, 0, LW_MARGIN * 4);
     pack_call call = {p, s};
     const int64_t tasks = (s->n_bundles + PACK_BUNDLES - 1) / PACK_BUNDLES;
-    return lw_pool_for(tasks > 1 ? p->by.setup->pool : NULL, tasks, pack_letters, &call, err);
+    return lw_pool_for(tasks > 1 ? p->by.setup->pool : NULL, tasks, pack_bundles, &call, err);
 }

@@ -133,6 +133,7 @@ lw_status lw_paths_launch(lw_paths *p, stage *s, lw_error *err)
     LW_CUDA_TRY(err, "copying paths",
                 cudaMemcpyAsync(s->p_output.at, s->output.at, (size_t)(ops + s->ops_copied * 4),
                                 cudaMemcpyDeviceToHost, s->stream));
+    p->cells += s->cells;
     p->computed += s->computed;
     s->busy = true;
     return LW_OK;
