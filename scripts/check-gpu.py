@@ -39,8 +39,8 @@ APART = ("product huge cuda-tensor", "product large signed cuda-tensor")
 LONG = re.compile(r"apsp u16|search|pairs long|product (large|huge)")  # under racecheck
 # found where nothing is wrong: initcheck does not follow what cuBLASLt's kernel stores
 KNOWN = {"initcheck": re.compile(r"Uninitialized __global__ memory read of size 4 bytes at lw_finish")}
-# under racecheck the laboratory's kernels take minutes: each of so many processes runs its part of them, and misses the
-# results of the others, which the other tools' whole runs verify
+# under racecheck the laboratory's kernels take minutes: each of so many processes runs its part of them, a few blocks of
+# each, as races are those of a block's threads, and misses the results of the rest, which the other tools' whole runs verify
 LABORATORY = {"bench techniques": ["bench", "techniques", "--quick", "--repeat", "1"], "bench ceilings": ["bench", "ceilings", "--quick", "--repeat", "1"]}
 PARTS = {"racecheck": {"bench techniques": 12, "bench ceilings": 2}}
 LAB = re.compile(r"^(lab_|any_shifts|bits|votes|sums|broadcast|bytes|cells|census|compaction|divisions|dots|errors|functions|horner|logic|"
@@ -396,7 +396,7 @@ class Check:
         in_parts = [re.fullmatch(r".* part (\d+/\d+)", name) for name in some]
         in_parts = in_parts[0] if in_parts else None
         if in_parts:
-            env["LW_CUDA_PART"] = in_parts[1]
+            env.update(LW_CUDA_PART=in_parts[1], LW_CUDA_BLOCKS="8")
         command = [self.args.program]
         if tool == "pretend":
             env["LW_CUDA_PRETEND"] = "1"

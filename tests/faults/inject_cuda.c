@@ -6,17 +6,19 @@
  *     LW_CUDA_FAULT=lost:N     so do all after it, as after an error that destroys the device's context
  *     LW_CUDA_FAULT=memory:N   the N-th allocation, on the device or of page-locked memory, finds none left
  *     LW_CUDA_FAULT=limit:N    the device has N bytes, and says so
- *     LW_CUDA_FAULT=squeeze:N  another program takes all but N bytes after this one has asked how many there
- * are LW_CUDA_TELL=FILE        receives the numbers of calls and allocations, the peak of device memory in
- * bytes, and how many allocations, streams and events were not given back LW_CUDA_KERNELS=FILE     a line is
- * appended for every kernel of the program: launches and name LW_CUDA_PRETEND=1        no GPU is needed:
- * memory is the host's, kernels do nothing. Results are wrong, but what happens after a failing call can be
- * tried on any machine.
+ *     LW_CUDA_FAULT=squeeze:N  another program takes all but N bytes after this one has asked how many
+ *     LW_CUDA_TELL=FILE        receives the numbers of calls and allocations, the peak of device memory in
+ *                              bytes, and how many allocations, streams and events were not given back
+ *     LW_CUDA_KERNELS=FILE     a line is appended for every kernel of the program: launches and name
+ *     LW_CUDA_PRETEND=1        no GPU is needed: memory is the host's, kernels do nothing. Results are wrong,
+ *                              but what happens after a failing call can be tried on any machine.
  *     LW_CUDA_PART=I/N         only every N-th kernel runs, from the I-th on (from 0); the others do nothing
+ *     LW_CUDA_BLOCKS=N         so many blocks of a launch at most, unless its blocks wait for each other
  *
  * CMake takes the names to wrap from the lines that begin with CALL or are given as WRAPPED. */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -102,6 +104,7 @@ static struct {
 static int n_kernels;
 
 static int part, parts = 1;
+static unsigned most_blocks = UINT_MAX;
 
 /* Counts it; false for a kernel that is not to run. */
 static bool launched(const void *function, cudaKernel_t handle)
@@ -137,9 +140,10 @@ static void set_fault(const char *fault)
 __attribute__((constructor)) static void set_up(void)
 {
     pretend = getenv("LW_CUDA_PRETEND") != NULL;
-    const char *some = getenv("LW_CUDA_PART");
+    const char *some = getenv("LW_CUDA_PART"), *blocks = getenv("LW_CUDA_BLOCKS");
     if (some && (sscanf(some, "%d/%d", &part, &parts) != 2 || parts < 1))
         abort();
+    most_blocks = blocks ? (unsigned)atoi(blocks) : UINT_MAX;
     set_fault(getenv("LW_CUDA_FAULT"));
 }
 
@@ -496,6 +500,16 @@ cudaError_t __wrap_cudaMemGetInfo(size_t *unused, size_t *total)
     return code;
 }
 
+static dim3 fewer(dim3 grid)
+{
+    unsigned *of[] = {&grid.x, &grid.y, &grid.z}, left = most_blocks;
+    for (int i = 0; i < 3; i++) {
+        *of[i] = *of[i] < left ? *of[i] : left;
+        left /= *of[i];
+    }
+    return grid;
+}
+
 /* WRAPPED cudaLaunchKernel */
 cudaError_t __real_cudaLaunchKernel(const void *f, dim3 grid, dim3 block, void **args, size_t shared,
                                     cudaStream_t s);
@@ -506,7 +520,7 @@ cudaError_t __wrap_cudaLaunchKernel(const void *f, dim3 grid, dim3 block, void *
 {
     if (fails())
         return last = reason();
-    return launched(f, NULL) ? __real_cudaLaunchKernel(f, grid, block, args, shared, s) : cudaSuccess;
+    return launched(f, NULL) ? __real_cudaLaunchKernel(f, fewer(grid), block, args, shared, s) : cudaSuccess;
 }
 
 /* WRAPPED cudaLaunchCooperativeKernel */
@@ -533,7 +547,8 @@ cudaError_t __wrap___cudaLaunchKernel(cudaKernel_t k, dim3 grid, dim3 block, voi
 {
     if (fails())
         return last = reason();
-    return launched(NULL, k) ? __real___cudaLaunchKernel(k, grid, block, args, shared, s) : cudaSuccess;
+    return launched(NULL, k) ? __real___cudaLaunchKernel(k, fewer(grid), block, args, shared, s)
+                             : cudaSuccess;
 }
 
 /* WRAPPED cudaGetLastError : never fails itself */
