@@ -34,34 +34,37 @@ static int one_of(const char *text, const char *const *names, int n)
     return i;
 }
 
-/* One dimension: its sizes, the exact scale, and the part of the input that is taken (CROP). */
+/* One dimension: its sizes, the exact scale, also as a fraction whose terms are exact (a quotient of sizes
+ * would move places that lie on an element to one side of it), and the part of the input that is taken
+ * (CROP).
+ */
 typedef struct axis_of {
     int64_t in, out;
-    double scale, start, end;
+    double scale, over, under, start, end;
 } axis_of;
 
 /* Where output element i of a dimension lies in the input. */
 static double source_of(place how, int64_t i, const axis_of *d)
 {
-    double x = (double)i, in = (double)d->in, size = d->scale * in; /* not rounded */
+    double x = (double)i, in = (double)d->in, size = in * d->over / d->under; /* not rounded */
     switch (how) {
     case HALF_PIXEL:
-        return (x + 0.5) / d->scale - 0.5;
+        return (x + 0.5) * d->under / d->over - 0.5;
     case HALF_PIXEL_SYMMETRIC: {
         double adjustment = (double)d->out / size, center = in / 2;
-        return center * (1 - adjustment) + (x + 0.5) / d->scale - 0.5;
+        return center * (1 - adjustment) + (x + 0.5) * d->under / d->over - 0.5;
     }
     case PYTORCH:
-        return d->out > 1 ? (x + 0.5) / d->scale - 0.5 : 0;
+        return d->out > 1 ? (x + 0.5) * d->under / d->over - 0.5 : 0;
     case ALIGN_CORNERS:
         return d->out > 1 ? x * (in - 1) / (size - 1) : 0;
     case CROP:
         return d->out > 1 ? d->start * (in - 1) + x * (d->end - d->start) * (in - 1) / (double)(d->out - 1)
                           : 0.5 * (d->start + d->end) * (in - 1);
     case HALF_PIXEL_NN:
-        return (x + 0.5) / d->scale;
+        return (x + 0.5) * d->under / d->over;
     default:
-        return x / d->scale;
+        return x * d->under / d->over;
     }
 }
 
@@ -248,7 +251,8 @@ static lw_status sizes_of(const lw_op_call *c, const lw_tensor *x, resize *r, lw
     if (!smaller && !larger && strcmp(policy, "stretch") != 0)
         return lw_fail(err, LW_E_INPUT, "keep_aspect_ratio_policy %.20s is unknown", policy);
     for (int k = 0; k < x->rank; k++)
-        r->axis[k] = (axis_of){.in = x->dim[k], .out = x->dim[k], .scale = 1, .start = 0, .end = 1};
+        r->axis[k] = (axis_of){
+            .in = x->dim[k], .out = x->dim[k], .scale = 1, .over = 1, .under = 1, .start = 0, .end = 1};
     for (int i = 0; i < (int)given->count && !by_scale && (smaller || larger); i++) {
         int k = i;
         if (n_axes)
@@ -270,6 +274,9 @@ static lw_status sizes_of(const lw_op_call *c, const lw_tensor *x, resize *r, lw
                            by_scale ? s : size);
         d->out = (int64_t)size;
         d->scale = by_scale ? s : smaller || larger ? common : d->in ? size / (double)d->in : 1;
+        bool quotient = !by_scale && !smaller && !larger && d->in;
+        d->over = quotient ? size : d->scale;
+        d->under = quotient ? (double)d->in : 1;
     }
     return LW_OK;
 }

@@ -84,6 +84,10 @@ lw_status lw_window_of(lw_window *w, const lw_node *node, const lw_tensor *x, co
             w->out[k] = room / w->stride[k] + 1;
             if (round_up && room % w->stride[k] != 0 && w->out[k] * w->stride[k] < w->in[k] + w->pad[k])
                 w->out[k]++; /* a last window that starts inside the input or its leading padding */
+            /* ONNX Runtime's own operator counts what that window has beyond the padding as padding */
+            int64_t beyond = (w->out[k] - 1) * w->stride[k] - room;
+            if (beyond > 0 && strcmp(node->op, "QLinearAveragePool") == 0)
+                w->pad_end[k] += beyond;
         }
         w->in_count *= w->in[k];
         if (__builtin_mul_overflow(w->out_count, w->out[k], &w->out_count) ||

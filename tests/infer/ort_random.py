@@ -166,7 +166,7 @@ class Cases:
         kernel = [self.size(3) for _ in range(dims)]
         attrs = {"kernel_shape": kernel, "strides": [self.size(2) for _ in range(dims)], "count_include_pad": int(self.r.integers(2)),
                  "pads": [int(self.r.integers(0, k)) for k in kernel] + [int(self.r.integers(0, k)) for k in kernel],
-                 "ceil_mode": 0}
+                 "ceil_mode": sum(kernel) % 2}
         return "QLinearAveragePool", "com.microsoft", attrs, [
             self.data(t, self.size(2), self.size(3), *[self.size(9) + 3 for _ in range(dims)]), self.scale(), self.zero(t), self.scale(), self.zero(t)]
 

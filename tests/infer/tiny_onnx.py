@@ -169,6 +169,17 @@ def backwards():
                   tensor("t", INT64, [3], struct.pack("<3q", 1, -1, 1))])
 
 
+def on_elements():
+    """Resize 7 -> 17, where output 8 lies on element 3 exactly; and the whole kernel divides at QLinearAveragePool's end."""
+    return model([node("Resize", ["x", "", "", "n"], ["y"], mode="nearest", nearest_mode="ceil",
+                       coordinate_transformation_mode="half_pixel"),
+                  node("QLinearAveragePool", ["q", "s", "o", "s", "o"], ["z"], "com.microsoft", kernel_shape=[2], strides=[2],
+                       ceil_mode=1, count_include_pad=1)],
+                 [value("x", FLOAT, [1, 1, 7]), value("q", UINT8, [1, 1, 3])], [value("y", FLOAT, [1, 1, 17]), value("z", UINT8, [1, 1, 2])],
+                 [tensor("n", INT64, [3], struct.pack("<3q", 1, 1, 17)), tensor("s", FLOAT, [], floats(1)), tensor("o", UINT8, [], b"\0")],
+                 extra_opset=chunk(8, chunk(1, "com.microsoft") + number(2, 1)))
+
+
 def branch(nodes, output, tensors=()):
     return b"".join(chunk(1, n) for n in nodes) + chunk(2, "b") + b"".join(chunk(5, t) for t in tensors) + chunk(12, chunk(1, output))
 
