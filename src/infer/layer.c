@@ -9,6 +9,7 @@
 #include "common/fail.h"
 #include "common/numbers.h"
 #include "infer/network.h"
+#include "infer/ops_quant.h"
 #include "infer/quantize.h"
 
 enum { MOST_INPUTS = 12, MOST_SETTINGS = 8, MOST_LIST = 8 };
@@ -148,7 +149,7 @@ static const kind kinds[] = {
     {"add", "8-bit sum", microsoft, "QLinearAdd", 1, BINARY_Q, NULL, false, 0},
     {"mul", "8-bit product by element", microsoft, "QLinearMul", 1, BINARY_Q, NULL, false, 0},
     {"quantize",
-     "float to 8 bits",
+     "float to int8, or to the type of y-zero's file",
      onnx,
      "QuantizeLinear",
      17,
@@ -496,9 +497,10 @@ static bool ends_with(const char *text, const char *end)
 }
 
 /* A number on the command line: zero points have the type of the tensor they belong to (the output's: that of
- * x, or int8 where x is no 8-bit tensor), all else is float32. */
+ * x, or int8 where x is no integer tensor) and, where each scale has its own, the shape of `scales` (NULL:
+ * one number); all else is float32. */
 static lw_status from_number(lw_tensor **out, const char *name, const char *text, const lw_tensor *owner,
-                             lw_error *err)
+                             const lw_tensor *scales, lw_error *err)
 {
     if (!ends_with(name, "-zero")) {
         double value;
@@ -507,16 +509,19 @@ static lw_status from_number(lw_tensor **out, const char *name, const char *text
         *(float *)(*out)->data = (float)value;
         return LW_OK;
     }
-    lw_dtype dtype = owner && lw_dtype_is_quantized(owner->dtype) ? owner->dtype : LW_I8;
-    int32_t low, high;
+    bool whole = owner && (lw_dtype_is_quantized(owner->dtype) || owner->dtype == LW_I32);
+    lw_dtype dtype = whole ? owner->dtype : LW_I8;
+    int32_t low = INT32_MIN, high = INT32_MAX;
     int64_t value;
-    lw_dtype_range(dtype, &low, &high);
+    if (dtype != LW_I32)
+        lw_dtype_range(dtype, &low, &high);
     LW_TRY(lw_parse_int(text, name, low, high, &value, err));
-    LW_TRY(lw_tensor_new(out, dtype, 0, NULL, err));
-    if (lw_dtype_size(dtype) == 1)
-        *(int8_t *)(*out)->data = (int8_t)value;
-    else
-        *(int16_t *)(*out)->data = (int16_t)value;
+    LW_TRY(lw_tensor_new(out, dtype, scales ? scales->rank : 0, scales ? scales->dim : NULL, err));
+    for (int64_t i = 0; i < (*out)->count; i++)
+        if (dtype == LW_I32)
+            ((int32_t *)(*out)->data)[i] = (int32_t)value;
+        else
+            lw_quant_store(*out, i, (int32_t)value);
     return LW_OK;
 }
 
@@ -632,21 +637,23 @@ static lw_status inputs_of(const kind *k, const lw_layer_job *job, lw_tensor **i
             return lw_fail(err, LW_E_ARG, "layer %s: the input '%s' is given twice", k->name,
                            job->inputs[i].name);
     }
+    bool each = strcmp(k->op, "QuantizeLinear") == 0 || strcmp(k->op, "DequantizeLinear") == 0;
     for (int pass = 0; pass < 2; pass++) /* tensors first: they say the types of zero points */
         for (int i = 0; k->inputs[i].name; i++) {
             const char *name = k->inputs[i].name;
             const lw_layer_value *v = find(job, name);
-            bool is_file = v && names_a_file(v->text);
+            bool is_file = v && names_a_file(v->text), is_zero = ends_with(name, "-zero");
+            const lw_tensor *owner = is_zero ? owner_of(k, name, in) : NULL;
+            const lw_tensor *scales = is_zero && each ? in[1] : NULL;
             if (v && pass == 0 && is_file)
                 LW_TRY(lw_tensor_read_npy(&in[i], v->text, err));
             else if (v && pass == 1 && !is_file)
-                LW_TRY(from_number(&in[i], name, v->text,
-                                   ends_with(name, "-zero") ? owner_of(k, name, in) : NULL, err));
+                LW_TRY(from_number(&in[i], name, v->text, owner, scales, err));
             else if (!v && pass == 1 && !k->inputs[i].optional && !made_by_quantizing(k, job, name))
                 return lw_fail(err, LW_E_ARG, "layer %s needs the input '%s'", k->name, name);
-            else if (!v && pass == 1 && ends_with(name, "-zero") && !made_by_quantizing(k, job, name) &&
+            else if (!v && pass == 1 && is_zero && !made_by_quantizing(k, job, name) &&
                      (strcmp(name, "y-zero") != 0 || find(job, "y-scale")))
-                LW_TRY(from_number(&in[i], name, "0", owner_of(k, name, in), err));
+                LW_TRY(from_number(&in[i], name, "0", owner, scales, err));
         }
     return LW_OK;
 }

@@ -265,7 +265,7 @@ end:
 static lw_status transposed(const lw_tensor *t, bool transpose, lw_tensor **out, lw_error *err)
 {
     if (t->rank != 2)
-        return lw_fail(err, LW_E_INPUT, "QGemm's operands have two dimensions");
+        return lw_fail(err, LW_E_INPUT, "A has %d dimensions: there must be two", t->rank);
     if (!transpose) {
         *out = lw_tensor_retain((lw_tensor *)t);
         return LW_OK;
@@ -291,7 +291,7 @@ static lw_status run_qgemm(const lw_op_call *c, lw_error *err)
     LW_TRY(lw_want_8_bits(lw_in(c, 0), "A", err));
     LW_TRY(lw_want_8_bits(b, "B", err));
     if (b->rank != 2)
-        return lw_fail(err, LW_E_INPUT, "QGemm's operands have two dimensions");
+        return lw_fail(err, LW_E_INPUT, "B has %d dimensions: there must be two", b->rank);
     LW_TRY_END(transposed(lw_in(c, 0), lw_node_int(c->node, "transA", 0) != 0, &a, err));
     lw_tensor shape = *b; /* as it enters the product */
     if (transposes) {

@@ -111,6 +111,19 @@ def weights_of_quantize(folder, r, backend):
                 check(f"--quantize {how}, zero point as ONNX Runtime", zero.ravel()[c], np.asarray(z, np.int8).reshape(()))
 
 
+def without_zero_points(folder, r, backend):
+    """quantize and dequantize with a scale for each index of an axis and no zero points, or one number for all of them."""
+    x, scale = r.standard_normal((3, 5)).astype(f32), (r.random(5) + 0.01).astype(f32)
+    for given, zero in (({}, 0), ({"y-zero": -9}, -9)):
+        want = np.clip(np.rint(x / scale) + zero, -128, 127).astype(np.int8)
+        check("quantize by axis", layer(folder, "quantize", {"x": x, "y-scale": scale, **given}, {"axis": -1}, backend=backend), want)
+    for t in (np.int8, np.uint8, np.int16, np.int32):
+        q = r.integers(0, 100, (3, 5)).astype(t)
+        check(f"dequantize {t.__name__}", layer(folder, "dequantize", {"x": q, "x-scale": 0.5}, backend=backend), q.astype(f32) * f32(0.5))
+        check(f"dequantize {t.__name__} by axis", layer(folder, "dequantize", {"x": q, "x-scale": scale}, {"axis": 1}, backend=backend),
+              q.astype(f32) * scale)
+
+
 def rows(folder, r, backend):
     b, m, k, n = [int(v) for v in r.integers(1, 20, 4)]
     x, w, bias = r.standard_normal((b, m, k)).astype(f32), r.integers(-128, 128, (k, n)).astype(np.int8), r.standard_normal(n).astype(f32)
@@ -188,7 +201,7 @@ with tempfile.TemporaryDirectory() as folder:
     for backend in backends():
         r = np.random.default_rng(1)
         for _ in range(rounds):
-            for test in (weights_of_quantize, rows, attention, recurrent):
+            for test in (weights_of_quantize, without_zero_points, rows, attention, recurrent):
                 try:
                     test(folder, r, backend)
                 except RuntimeError as problem:
