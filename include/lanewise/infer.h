@@ -141,8 +141,8 @@ lw_status lw_network_run_sequences(lw_network *network, const lw_sequence_job *j
 
 /* Describes a model line by line, also one that cannot run: its inputs and outputs, each node with the kernel
  * of this backend (NULL: auto) that runs it and the types and sizes it makes (traced with unknown dimensions
- * set to 1), and what is not supported. A CUDA backend that this build has needs no GPU for that. fuse: as
- * lw_network_fuse() leaves the model. */
+ * set to 1, or where that is too small to 64 or 512), and what is not supported. A CUDA backend that this
+ * build has needs no GPU for that. fuse: as lw_network_fuse() leaves the model. */
 lw_status lw_network_describe(const char *path, const char *backend, bool fuse,
                               void (*line)(void *user, const char *text), void *user, lw_error *err);
 

@@ -40,9 +40,51 @@ static void describe_defaults(const lw_model *m, void (*line)(void *user, const 
     }
 }
 
-/* Runs the graph on zeros (floats: ones, which scales may be), unknown dimensions 1, as far as it goes: that
- * says what each node makes. */
-static void trace(lw_network *n, lw_tensor **values, lw_error *stopped_by)
+/* Whether dimension k of an input counts what comes at a time: it is the first of several, or has such a
+ * one's name. */
+static bool is_batch(const lw_model *m, const lw_value *v, int k)
+{
+    bool same = k == 0 && v->rank > 1;
+    for (int i = 0; i < m->n_inputs && v->dim_name[k]; i++) {
+        const lw_value *w = &m->values[m->inputs[i]];
+        same = same || (w->rank > 1 && w->dim[0] == LW_DIM_UNKNOWN && w->dim_name[0] &&
+                        strcmp(w->dim_name[0], v->dim_name[k]) == 0);
+    }
+    return same;
+}
+
+static int64_t size_of(const lw_model *m, const lw_value *v, int k, int64_t size)
+{
+    return v->dim[k] != LW_DIM_UNKNOWN ? v->dim[k] : is_batch(m, v, k) ? 1 : size;
+}
+
+/* Whether the inputs stay small when unknown dimensions are `size`: 512 is for signals, not for images. */
+static bool is_small(const lw_model *m, int64_t size)
+{
+    const int64_t most = 1 << 24; /* elements of all inputs together */
+    int64_t all = 0;
+    bool any = false;
+    for (int i = 0; i < m->n_inputs; i++) {
+        const lw_value *v = &m->values[m->inputs[i]];
+        int64_t count = 1;
+        int unknown = 0;
+        for (int k = 0; k < v->rank; k++) {
+            bool open = v->dim[k] == LW_DIM_UNKNOWN && !is_batch(m, v, k);
+            unknown += open;
+            if (__builtin_mul_overflow(count, size_of(m, v, k, size), &count))
+                return false;
+        }
+        if (count > most || all + count > most || (size > 64 && unknown > 1))
+            return false;
+        all += count;
+        any = any || unknown > 0;
+    }
+    return any;
+}
+
+/* Runs the graph on zeros (floats: ones, which scales may be), unknown dimensions `size` (batches: 1), as far
+ * as it goes: that says what each node makes. */
+static void trace(lw_network *n, int64_t size, lw_tensor **values, lw_error *stopped_by)
 {
     const lw_model *m = n->model;
     for (int v = 0; v < m->n_values; v++)
@@ -53,7 +95,7 @@ static void trace(lw_network *n, lw_tensor **values, lw_error *stopped_by)
         if (!v->declared || !v->dtype_supported || v->rank < 0)
             continue;
         for (int k = 0; k < v->rank; k++)
-            dim[k] = v->dim[k] == LW_DIM_UNKNOWN ? 1 : v->dim[k];
+            dim[k] = size_of(m, v, k, size);
         if (lw_tensor_new(&values[m->inputs[i]], v->dtype, v->rank, dim, stopped_by) != LW_OK)
             continue;
         lw_tensor *t = values[m->inputs[i]];
@@ -75,6 +117,13 @@ static void trace(lw_network *n, lw_tensor **values, lw_error *stopped_by)
         if (ready)
             lw_network_run_node(n, i, values, allowed ? stopped_by : &untaken);
     }
+}
+
+static void forget(lw_tensor **values, int n)
+{
+    for (int v = 0; v < n; v++)
+        lw_tensor_release(values[v]);
+    free(values);
 }
 
 /* Which kernel of a row that runs whole nodes gets this one; NULL: none. */
@@ -121,8 +170,25 @@ lw_status lw_network_describe(const char *path, const char *backend, bool fuse,
         lw_model_free(n.model);
         return lw_fail_memory(err, (size_t)m->n_values * sizeof *values);
     }
+    /* that 1 is too small for: images and texts, and signals */
+    static const int64_t sizes[] = {64, 512};
     lw_error trouble = {0};
-    trace(&n, values, &trouble);
+    int64_t size = 1;
+    trace(&n, size, values, &trouble);
+    for (int i = 0; i < 2 && trouble.status == LW_E_INPUT; i++) {
+        lw_error inner = {0};
+        lw_tensor **larger = is_small(m, sizes[i]) ? calloc((size_t)m->n_values + 1, sizeof *values) : NULL;
+        if (!larger)
+            continue;
+        trace(&n, sizes[i], larger, &inner);
+        bool better = inner.status == LW_OK;
+        if (better) {
+            size = sizes[i];
+            trouble = inner;
+        }
+        forget(better ? values : larger, m->n_values);
+        values = better ? larger : values;
+    }
     int64_t weights = 0;
     int unsupported = 0;
     for (int v = 0; v < m->n_values; v++)
@@ -155,6 +221,11 @@ lw_status lw_network_describe(const char *path, const char *backend, bool fuse,
         line(user, text);
     }
     describe_defaults(m, line, user);
+    if (size > 1) {
+        snprintf(text, sizeof text, "sizes below are for unknown dimensions of %lld, batches of 1",
+                 (long long)size);
+        line(user, text);
+    }
     for (int i = 0; i < m->n_nodes; i++) {
         const lw_node *node = &m->nodes[i];
         if (node->fused)
@@ -192,9 +263,7 @@ lw_status lw_network_describe(const char *path, const char *backend, bool fuse,
     }
     /* then the lines above say less than the model would */
     status = trouble.status == LW_E_NOMEM ? lw_fail(err, LW_E_NOMEM, "%s", trouble.message) : LW_OK;
-    for (int v = 0; v < m->n_values; v++)
-        lw_tensor_release(values[v]);
-    free(values);
+    forget(values, m->n_values);
     lw_model_free(n.model);
     return status;
 }

@@ -180,6 +180,13 @@ def on_elements():
                  extra_opset=chunk(8, chunk(1, "com.microsoft") + number(2, 1)))
 
 
+def wide_kernel(width, *dims):
+    """A pool that one element is too small for, over unknown dimensions; its state counts the same batch."""
+    return model([node("MaxPool", ["x"], ["y"], kernel_shape=[int(width)] * (len(dims) - 2)), node("Add", ["s", "s"], ["z"])],
+                 [value("x", FLOAT, [int(d) if d.isdigit() else d for d in dims]), value("s", FLOAT, [2, dims[0]])],
+                 [value("y", FLOAT, list("abcd")[:len(dims)]), value("z", FLOAT, [2, dims[0]])])
+
+
 def branch(nodes, output, tensors=()):
     return b"".join(chunk(1, n) for n in nodes) + chunk(2, "b") + b"".join(chunk(5, t) for t in tensors) + chunk(12, chunk(1, output))
 
