@@ -157,7 +157,14 @@ int64_t lw_path_score(const lw_scoring *scoring, const uint8_t *query, const uin
     for (int64_t k = 0; k < n_cigar; k++) {
         int64_t length = bam_cigar_oplen(cigar[k]);
         uint32_t op = bam_cigar_op(cigar[k]);
+        if (length == 0)
+            continue;
         if (op == BAM_CINS || op == BAM_CDEL) {
+            /* 1I2I is one gap, 1I0M2I too */
+            for (;
+                 k + 1 < n_cigar && (bam_cigar_op(cigar[k + 1]) == op || bam_cigar_oplen(cigar[k + 1]) == 0);
+                 k++)
+                length += bam_cigar_oplen(cigar[k + 1]);
             score -= lw_gap_cost(scoring, (int32_t)length);
             q += op == BAM_CINS ? length : 0;
             t += op == BAM_CDEL ? length : 0;

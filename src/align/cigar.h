@@ -42,7 +42,8 @@ bool lw_path_contradicts(const lw_match_table *match, const char *query, const c
 int lw_path_md(const lw_match_table *match, const char *query, const char *target, const uint32_t *cigar,
                int64_t n_cigar, kstring_t *out);
 
-/* The score of a path of codes: the sum of its columns less the cost of its gaps. */
+/* The score of a path of codes: the sum of its columns less the cost of its gaps. Operations of one kind in a
+ * row are one gap, as other programs may write it. */
 int64_t lw_path_score(const lw_scoring *scoring, const uint8_t *query, const uint8_t *target,
                       const uint32_t *cigar, int64_t n_cigar);
 

@@ -42,6 +42,9 @@ Test(cigar, dna_by_hand)
         {"ARGT", "ARGT", "4M", "4=", "4", 0, 4, 4, 2},
         {"ARGT", "AAGT", "4M", "1=1X2=", "1A2", 1, 3, 4, 2},
         {"AAAA", "AA", "1M2I1M", "1=2I1=", "2", 2, 2, 4, -6},
+        /* a gap in parts costs what it costs in one */
+        {"AAAA", "AA", "1M1I1I1M", "1=2I1=", "2", 2, 2, 4, -6},
+        {"AAAAA", "AA", "1M2I0M1I1M", "1=3I1=", "2", 3, 2, 5, -7},
     };
     lw_scoring s;
     lw_match_table table;
