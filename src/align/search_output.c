@@ -141,6 +141,12 @@ static void write_qualities(const lw_search_writer *w, const lw_search_batch *b,
         putc(qual[reverse ? n - 1 - i : i], w->to);
 }
 
+/* Whether the letters count as a match in NM and MD: N, and X of protein, do not even match themselves. */
+static bool matches(const lw_scoring *s, uint8_t query, uint8_t target)
+{
+    return query == target && s->letter[query] != (s->type == LW_DNA ? 'N' : 'X');
+}
+
 /* NM and MD as samtools calmd has them. */
 static int64_t write_md(const lw_search_writer *w, const lw_search_batch *b, const lw_match *m)
 {
@@ -162,7 +168,7 @@ static int64_t write_md(const lw_search_writer *w, const lw_search_batch *b, con
             t += length;
         } else {
             for (int32_t i = 0; i < length; i++) {
-                if (q[i] == t[i]) {
+                if (matches(w->scoring, q[i], t[i])) {
                     same++;
                     continue;
                 }

@@ -38,21 +38,16 @@ int align_fill_job(cli *run, const align_options *o, lw_align_format fallback, l
     static const int types[] = {LW_TYPE_AUTO, LW_DNA, LW_PROTEIN};
     lw_align_job_init(job);
     int format = o->format >= 0 ? o->format : align_format_of_name(run->output);
-    if (format < 0) {
-        const char *dot = strrchr(run->output, '.');
-        if (dot && (strcmp(dot, ".gz") == 0 || strcmp(dot, ".bz2") == 0 || strcmp(dot, ".xz") == 0))
-            return cli_usage_error(run,
-                                   "-o %s: text is written uncompressed: write .bam, or '-o - | gzip > %s'",
-                                   run->output, run->output);
+    if (format < 0)
         format = fallback;
-    }
     job->format = (lw_align_format)format;
     if (o->read_group && (format == LW_FORMAT_PAF || format == LW_FORMAT_TSV))
         return cli_usage_error(run, "--rg is for SAM, BAM and CRAM; %s has no read groups",
                                align_format_names[format]);
-    int code = CLI_GO_ON;
-    if ((format == LW_FORMAT_BAM || format == LW_FORMAT_CRAM) &&
-        (code = cli_writes_binary(run, align_format_names[format])) != CLI_GO_ON)
+    int code = format == LW_FORMAT_BAM || format == LW_FORMAT_CRAM
+                   ? cli_writes_binary(run, align_format_names[format])
+                   : cli_writes_text(run, fallback == LW_FORMAT_SAM ? "write .bam, or " : "");
+    if (code != CLI_GO_ON)
         return code;
     job->mode = o->mode < 0 ? LW_LOCAL : (lw_mode)o->mode;
     job->strands = o->strand < 0 ? 0 : strands[o->strand];

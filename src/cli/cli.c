@@ -587,6 +587,17 @@ int cli_writes_binary(cli *run, const char *format)
     return CLI_GO_ON;
 }
 
+int cli_writes_text(cli *run, const char *instead)
+{
+    static const char *const packed[] = {".gz", ".bgz", ".bz2", ".xz", ".zst", ".zip"};
+    const char *dot = strrchr(run->output, '.');
+    for (size_t i = 0; dot && i < sizeof packed / sizeof *packed; i++)
+        if (strcasecmp(dot, packed[i]) == 0)
+            return cli_usage_error(run, "-o %s: text is written uncompressed: %s'-o - | gzip > %s'",
+                                   run->output, instead, run->output);
+    return CLI_GO_ON;
+}
+
 int cli_names_tensor(cli *run, const char *path)
 {
     static const char *const texts[] = {".tsv", ".csv", ".txt", ".json", ".npz"};

@@ -132,6 +132,10 @@ int cli_about_gpus(cli *run, const char *option);
 /* CLI_GO_ON, or the exit code where a binary format would go to a terminal. */
 int cli_writes_binary(cli *run, const char *format);
 
+/* CLI_GO_ON, or the exit code of a usage error where the output is text and its name that of a packed file.
+ * `instead`: what else to do, such as "write .bam, or ". */
+int cli_writes_text(cli *run, const char *instead);
+
 /* CLI_GO_ON, or the exit code of a usage error where `path` promises a text that is not written: tensors are
  * .npy. */
 int cli_names_tensor(cli *run, const char *path);

@@ -241,8 +241,8 @@ int cmd_apsp(int argc, char **argv)
     if ((o.query && (code = cli_also_reads(&run, o.query)) != CLI_GO_ON) ||
         (o.sets && (code = cli_also_reads(&run, o.sets)) != CLI_GO_ON))
         return code;
-    if (!o.query && !o.stats && !o.sets && output_format(&o, run.output) == LW_MATRIX_NPY &&
-        (code = cli_writes_binary(&run, "npy")) != CLI_GO_ON)
+    bool binary = !o.query && !o.stats && !o.sets && output_format(&o, run.output) == LW_MATRIX_NPY;
+    if ((code = binary ? cli_writes_binary(&run, "npy") : cli_writes_text(&run, "")) != CLI_GO_ON)
         return code;
     if ((code = side_files(&run, &o)) != CLI_GO_ON)
         return code;

@@ -5,6 +5,8 @@
 #include "lanewise/align.h"
 
 #include <math.h>
+#include <string.h>
+#include <strings.h>
 
 static const cli_spec spec = {
     .name = "pairs",
@@ -69,6 +71,10 @@ int cmd_pairs(int argc, char **argv)
         return cli_usage_error(&run, "--all writes .npy: leave out --format");
     if (every && align_format_of_name(run.output) >= 0)
         return cli_usage_error(&run, "--all writes .npy: -o %s names another format", run.output);
+    const char *dot = strrchr(run.output, '.');
+    if (!every && format < 0 && dot && strcasecmp(dot, ".npy") == 0)
+        return cli_usage_error(
+            &run, "-o %s: a matrix is written with --all; pairs one by one as tsv, paf or sam", run.output);
     if (every && (o.min_score != INT32_MIN || o.eqx || o.no_unmapped || o.read_group || scores_only))
         return cli_usage_error(&run,
                                "--all writes all scores, and nothing else: leave out --min-score, --eqx, "

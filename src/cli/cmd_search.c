@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "common/fail.h"
 #include "lanewise/search.h"
@@ -28,6 +29,20 @@ static const cli_spec spec = {
 static const char *const types[] = {"auto", "dna", "protein", NULL};
 static const char *const strands[] = {"both", "forward", NULL};
 static const char *const formats[] = {"6", "tsv", "sam", NULL};
+
+/* Without --outfmt: SAM where the output is named so, else BLAST's table. Names of what is not written are
+ * refused. */
+static int format_by_name(cli *run, int *format)
+{
+    static const char *const others[] = {".bam", ".cram", ".paf"};
+    const char *dot = strrchr(run->output, '.');
+    for (size_t i = 0; dot && i < sizeof others / sizeof *others; i++)
+        if (strcasecmp(dot, others[i]) == 0)
+            return cli_usage_error(run, "search writes 6, tsv or sam (--outfmt): -o %s names another format",
+                                   run->output);
+    *format = dot && strcasecmp(dot, ".sam") == 0 ? LW_SEARCH_SAM : LW_SEARCH_BLAST6;
+    return CLI_GO_ON;
+}
 
 static void say_summary(const cli *run, const lw_search_summary *s, const lw_database *db,
                         double open_seconds)
@@ -56,7 +71,7 @@ int cmd_search(int argc, char **argv)
     lw_search_options defaults, o;
     lw_search_defaults(&defaults);
     o = defaults;
-    int type = 0, strand = -1, format = 0;
+    int type = 0, strand = -1, format = -1;
     o.evalue = -1; /* not given */
     const cli_option rows[] = {
         {0, NULL, NULL, "Scores", CLI_HEADING, NULL, 0, 0, NULL},
@@ -80,8 +95,10 @@ int cmd_search(int argc, char **argv)
         {0, "no-evalue", NULL, "no E-values or bit scores: any matrix and gap penalties will do", CLI_FLAG,
          &o.no_evalue, 0, 0, NULL},
         {0, "min-score", "S", "from this score on (default 1)", CLI_INT, &o.min_score, 1, INT32_MAX, NULL},
-        {0, "outfmt", "F", "6 (default: BLAST's 12 columns), tsv (with header) or sam", CLI_CHOICE, &format,
-         0, 0, formats},
+        {0, "outfmt", "F",
+         "6 (BLAST's 12 columns; default), tsv (with header) or sam (default where\n"
+         "-o is named so)",
+         CLI_CHOICE, &format, 0, 0, formats},
         {0, "align", NULL, "tsv: trace the alignments too (6 and sam always do)", CLI_FLAG, &o.align, 0, 0,
          NULL},
         {0, NULL, NULL, "How", CLI_HEADING, NULL, 0, 0, NULL},
@@ -104,6 +121,10 @@ int cmd_search(int argc, char **argv)
         return cli_usage_error(&run, "--filter-score goes with --gapless-filter");
     if (o.no_evalue && o.evalue > 0)
         return cli_usage_error(&run, "--evalue and --no-evalue exclude each other");
+    if ((code = cli_writes_text(&run, "")) != CLI_GO_ON)
+        return code;
+    if (format < 0 && (code = format_by_name(&run, &format)) != CLI_GO_ON)
+        return code;
     if (o.device_bytes > 0 && (code = cli_about_gpus(&run, "--gpu-mem")) != CLI_GO_ON)
         return code;
     if (o.evalue < 0)
