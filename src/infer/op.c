@@ -9,7 +9,7 @@
 static const lw_op *const lists[] = {
     lw_ops_quantize, lw_ops_quant_product, lw_ops_quant_conv, lw_ops_qlinear, lw_ops_elementwise,
     lw_ops_shape,    lw_ops_linear,        lw_ops_recurrent,  lw_ops_reduce,  lw_ops_attention,
-    lw_ops_resize,   lw_ops_deconv,        lw_ops_einsum,     lw_ops_nbits};
+    lw_ops_resize,   lw_ops_deconv,        lw_ops_einsum,     lw_ops_nbits,   lw_ops_scatter};
 
 const lw_op *lw_op_find(const char *domain, const char *name, int opset)
 {

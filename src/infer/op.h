@@ -38,7 +38,7 @@ const lw_op *lw_op_find_any(const char *domain, const char *name);
 /* The operators of each ops_*.c; a row with name NULL ends a list. */
 extern const lw_op lw_ops_quantize[], lw_ops_quant_product[], lw_ops_quant_conv[], lw_ops_qlinear[],
     lw_ops_elementwise[], lw_ops_shape[], lw_ops_linear[], lw_ops_recurrent[], lw_ops_reduce[],
-    lw_ops_attention[], lw_ops_resize[], lw_ops_deconv[], lw_ops_einsum[], lw_ops_nbits[];
+    lw_ops_attention[], lw_ops_resize[], lw_ops_deconv[], lw_ops_einsum[], lw_ops_nbits[], lw_ops_scatter[];
 
 /* ---- for the operators ---- */
 
@@ -71,6 +71,11 @@ lw_status lw_slice_of(const lw_op_call *c, int64_t dim[LW_MAX_RANK], int64_t str
                       int64_t *offset, lw_error *err);
 /* How many elements along the axis each of Split's n_out outputs takes. */
 lw_status lw_split_of(const lw_op_call *c, int *axis, int64_t *parts, lw_error *err);
+
+/* LW_E_INPUT unless t holds int32 or int64; element i of it, a place among `limit` (negative ones count from
+ * the end), or LW_E_INPUT. */
+lw_status lw_want_indices(const lw_tensor *t, lw_error *err);
+lw_status lw_checked_index(const lw_tensor *indices, int64_t i, int64_t limit, int64_t *out, lw_error *err);
 
 /* Memory for rows x columns elements, uninitialised. LW_E_NOMEM also where their number overflows. */
 lw_status lw_room(void *out, int64_t rows, int64_t columns, size_t element, lw_error *err);

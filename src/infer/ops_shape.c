@@ -454,8 +454,7 @@ static lw_status run_slice(const lw_op_call *c, lw_error *err)
     return LW_OK;
 }
 
-static lw_status checked_index(const lw_tensor *indices, int64_t i, int64_t limit, int64_t *out,
-                               lw_error *err)
+lw_status lw_checked_index(const lw_tensor *indices, int64_t i, int64_t limit, int64_t *out, lw_error *err)
 {
     int64_t v = lw_tensor_integer(indices, i);
     *out = v < 0 ? v + limit : v;
@@ -465,7 +464,7 @@ static lw_status checked_index(const lw_tensor *indices, int64_t i, int64_t limi
     return LW_OK;
 }
 
-static lw_status want_indices(const lw_tensor *t, lw_error *err)
+lw_status lw_want_indices(const lw_tensor *t, lw_error *err)
 {
     if (!t || (t->dtype != LW_I64 && t->dtype != LW_I32))
         return lw_fail(err, LW_E_INPUT, "indices must be int32 or int64");
@@ -477,7 +476,7 @@ static lw_status run_gather(const lw_op_call *c, lw_error *err)
     const lw_tensor *x = lw_in(c, 0), *indices = lw_in(c, 1);
     int axis;
     LW_TRY(need(x, err));
-    LW_TRY(want_indices(indices, err));
+    LW_TRY(lw_want_indices(indices, err));
     LW_TRY(lw_axis(lw_node_int(c->node, "axis", 0), x->rank, &axis, err));
     int rank = x->rank - 1 + indices->rank;
     if (rank > LW_MAX_RANK)
@@ -492,7 +491,7 @@ static lw_status run_gather(const lw_op_call *c, lw_error *err)
     for (int64_t o = 0; o < outer && c->out[0]->count > 0; o++)
         for (int64_t i = 0; i < indices->count; i++) {
             int64_t at;
-            LW_TRY(checked_index(indices, i, x->dim[axis], &at, err));
+            LW_TRY(lw_checked_index(indices, i, x->dim[axis], &at, err));
             memcpy((char *)c->out[0]->data + (o * indices->count + i) * inner,
                    (const char *)x->data + (o * x->dim[axis] + at) * inner, (size_t)inner);
         }
@@ -504,7 +503,7 @@ static lw_status run_gather_elements(const lw_op_call *c, lw_error *err)
     const lw_tensor *x = lw_in(c, 0), *indices = lw_in(c, 1);
     int axis;
     LW_TRY(need(x, err));
-    LW_TRY(want_indices(indices, err));
+    LW_TRY(lw_want_indices(indices, err));
     LW_TRY(lw_axis(lw_node_int(c->node, "axis", 0), x->rank, &axis, err));
     if (indices->rank != x->rank)
         return lw_fail(err, LW_E_INPUT, "indices of %d dimensions for an input of %d", indices->rank,
@@ -517,7 +516,7 @@ static lw_status run_gather_elements(const lw_op_call *c, lw_error *err)
     LW_TRY(lw_tensor_new(&c->out[0], x->dtype, x->rank, indices->dim, err));
     for (int64_t i = 0; i < indices->count; i++) {
         int64_t at;
-        LW_TRY(checked_index(indices, i, x->dim[axis], &at, err));
+        LW_TRY(lw_checked_index(indices, i, x->dim[axis], &at, err));
         at *= own[axis];
         for (int k = 0; k < x->rank; k++)
             at += k == axis ? 0 : index[k] * own[k];
@@ -532,7 +531,7 @@ static lw_status run_gather_nd(const lw_op_call *c, lw_error *err)
 {
     const lw_tensor *x = lw_in(c, 0), *indices = lw_in(c, 1);
     LW_TRY(need(x, err));
-    LW_TRY(want_indices(indices, err));
+    LW_TRY(lw_want_indices(indices, err));
     int64_t batch = lw_node_int(c->node, "batch_dims", 0), dim[LW_MAX_RANK], own[LW_MAX_RANK];
     int64_t depth = indices->rank > 0 ? indices->dim[indices->rank - 1] : 0;
     if (indices->rank < 1 || batch < 0 || batch >= indices->rank || batch + depth > x->rank || depth < 1)
@@ -559,7 +558,7 @@ static lw_status run_gather_nd(const lw_op_call *c, lw_error *err)
         int64_t at = t / each * batch_size;
         for (int64_t k = 0; k < depth; k++) {
             int64_t index;
-            LW_TRY(checked_index(indices, t * depth + k, x->dim[batch + k], &index, err));
+            LW_TRY(lw_checked_index(indices, t * depth + k, x->dim[batch + k], &index, err));
             at += index * own[batch + k];
         }
         memcpy((char *)c->out[0]->data + t * slice, (const char *)x->data + at * size, (size_t)slice);

@@ -91,6 +91,17 @@ models = {
     "window_weight": of("Conv", (FLOAT, [1, 1, 1], 1), (FLOAT, [0, 1, 2**31 - 1]), dilations=[2**31 - 1]),
     "activation_numbers": of("RNN", (FLOAT, [1, 1, 1], 1), (FLOAT, [1, 1, 1], 1), (FLOAT, [1, 1, 1], 1), activations=["LeakyRelu"],
                              activation_alpha=[1, 2]),
+    # places that are not there
+    "scatter_outside": of("ScatterND", x4, (INT64, [1, 1], LEAST), (FLOAT, [1], 1)),
+    "scatter_shape": of("ScatterND", (FLOAT, [2, 2], 1, 2, 3, 4), (INT64, [1, 1], 0), (FLOAT, [1], 1)),
+    "scatter_nowhere": of("ScatterND", (FLOAT, [0]), (INT64, [1, 1], 0), (FLOAT, [1], 1)),
+    "scatter_elements": of("ScatterElements", (FLOAT, [2, 1], 1, 2), (INT64, [1, 2], 0, 0), (FLOAT, [1, 2], 1, 2), axis=0),
+    "sums_along": of("CumSum", x4, (INT64, LEAST)),
+    "sums_overflow": of("CumSum", (INT64, [2], MOST, MOST), (INT64, 0)),
+    "top_of_few": of("TopK", x4, (INT64, MOST), outputs=2),
+    "top_of_none": of("TopK", (FLOAT, [0, 2]), (INT64, 1), outputs=2, axis=0),
+    "reverse_axes": of("ReverseSequence", (FLOAT, [2, 2], 1, 2, 3, 4), (INT64, 2, 2), batch_axis=MOST, time_axis=MOST),
+    "reverse_beyond": of("ReverseSequence", (FLOAT, [2, 2], 1, 2, 3, 4), (INT64, 2, 3)),
     # operands that are not there
     "product_of_nothing": of("MatMulInteger", None, (UINT8, [1, 1], 1)),
     "product_with_nothing": of("QLinearMatMul", (UINT8, [1, 1], 1), one, zero, None, one, zero, one, zero),
@@ -101,6 +112,8 @@ models = {
     # dimensions that no memory holds, of tensors without elements
     "empty_shape": of("Concat", (FLOAT, [0, 2**62, 2**62]), axis=1),
     "empty_scores": of("Attention", (FLOAT, [1, 2**31, 0]), (FLOAT, [0, 0]), domain=microsoft, num_heads=1),
+    "empty_places": of("ScatterND", (FLOAT, [0, 2**62, 2**62]), (INT64, [0, 1]), (FLOAT, [0, 2**62, 2**62])),
+    "empty_top": of("TopK", (FLOAT, [0, 2**62, 2**62]), (INT64, 0), outputs=2, axis=0),
     "empty_rows": of("Transpose", (FLOAT, [0, 2**62, 2**62])),
     # elements in another field than their type's
     "short_integers": strange(INT32, [5], packed(4, "f", 1, 2, 3, 4, 5) + packed(5, "v", 1)),

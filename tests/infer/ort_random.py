@@ -303,6 +303,30 @@ class Cases:
         shape[axis] = sum(parts)
         return "Split", "", {"axis": axis - (rank if self.r.random() < 0.5 else 0)}, [self.floats(*shape), np.array(parts, np.int64)]
 
+    def places(self):
+        """Operators that write to places which indices name, or find them."""
+        op = ["ScatterElements", "ScatterND", "CumSum", "TopK", "NonZero", "ReverseSequence"][self.r.integers(6)]
+        t = [np.float32, np.int32, np.int64][self.r.integers(3)]
+        shape = [self.size(4) + 1 for _ in range(2 + self.r.integers(2))]
+        axis = int(self.r.integers(len(shape)))
+        x = self.r.integers(-2, 3, shape).astype(t)
+        if op == "ScatterElements":
+            attrs = {"axis": axis - len(shape), "reduction": ["add", "mul"][self.r.integers(2)]}
+            i = self.r.integers(-shape[axis], shape[axis], shape)
+            return op, "", attrs, [x, i, self.r.integers(-5, 5, shape).astype(t)]
+        if op == "ScatterND":
+            n = self.size(5)
+            i = np.stack([self.r.integers(-d, d, n) for d in shape[:2]], axis=-1)
+            return op, "", {"reduction": ["add", "mul"][self.r.integers(2)]}, [x, i, self.r.integers(-5, 5, [n, *shape[2:]]).astype(t)]
+        if op == "CumSum":
+            return op, "", {"exclusive": int(self.r.integers(2)), "reverse": int(self.r.integers(2))}, [x, np.int64(axis)]
+        if op == "TopK":
+            return op, "", {"axis": axis, "largest": int(self.r.integers(2))}, [x, np.array([self.r.integers(0, shape[axis] + 1)])]
+        if op == "NonZero":
+            return op, "", {}, [x]
+        batch = int(self.r.integers(2))
+        return op, "", {"batch_axis": batch, "time_axis": 1 - batch}, [x, self.r.integers(0, shape[1 - batch] + 1, shape[batch])]
+
     def einsum_any(self):
         """Letters anywhere, sizes of 1 repeat. (Sizes of 0 end ONNX Runtime 1.32 with a segmentation fault.)"""
         sizes = {l: self.size(5) for l in "abcd"}
@@ -352,7 +376,8 @@ ALL_GIVEN = {"QLinearWhere"}  # ONNX Runtime 1.32 crashes where some of its oper
 def model_of(op, domain, attrs, inputs, modes):
     names = [f"i{k}" if a is not None else "" for k, a in enumerate(inputs)]
     outputs = {"DynamicQuantizeLinear": ["y0", "y1", "y2"], "EmbedLayerNormalization": ["y0", "y1"], "LSTM": ["y0", "y1", "y2"],
-               "DynamicQuantizeLSTM": ["y0", "y1", "y2"], "GRU": ["y0", "y1"], "RNN": ["y0", "y1"], "Split": ["y0", "y1", "y2"]}.get(op, ["y0"])
+               "DynamicQuantizeLSTM": ["y0", "y1", "y2"], "GRU": ["y0", "y1"], "RNN": ["y0", "y1"], "Split": ["y0", "y1", "y2"],
+               "TopK": ["y0", "y1"]}.get(op, ["y0"])
     node = h.make_node(op, names, outputs, domain=domain, **attrs)
     given = [(n, a, m) for n, a, m in zip(names, inputs, modes) if a is not None]
     graph = h.make_graph([node], "g", [h.make_tensor_value_info(n, onnx_type(a), a.shape) for n, a, m in given if m != CONSTANT],
@@ -386,7 +411,7 @@ def main():
     makers = [cases.qlinear_matmul, cases.matmul_integer, cases.qlinear_conv, cases.conv_integer, cases.quantize, cases.dequantize,
               cases.dynamic_quantize, cases.qlinear_add, cases.qgemm, cases.by_table, cases.pool, cases.concat, cases.average_pool, cases.softmax, cases.where,
               cases.attention, cases.lstm, cases.rnn, cases.embed, cases.skip, cases.gelu,
-              cases.nbits, cases.resize, cases.einsum, cases.float_conv, cases.float_pool, cases.slice, cases.split, cases.einsum_any, cases.lstm_any]
+              cases.nbits, cases.resize, cases.einsum, cases.float_conv, cases.float_pool, cases.slice, cases.split, cases.einsum_any, cases.lstm_any, cases.places]
     passed = failed = skipped = 0
     options = ort.SessionOptions()
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
