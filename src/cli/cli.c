@@ -539,6 +539,20 @@ bool cli_same_file(const char *a, const char *b)
            folder[0].st_ino == folder[1].st_ino;
 }
 
+/* Looks at an input's file. Whether there is one. */
+static bool look(const char *path, struct stat *out)
+{
+    return (strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, out) : stat(path, out)) == 0;
+}
+
+/* Whether both inputs lead to one pipe, of which each would read a part: '-' and /dev/stdin. */
+static bool same_pipe(const char *a, const char *b)
+{
+    struct stat one, other;
+    return look(a, &one) && look(b, &other) && (S_ISFIFO(one.st_mode) || S_ISSOCK(one.st_mode)) &&
+           one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
 int cli_also_reads(cli *run, const char *path)
 {
     if (!*path)
@@ -547,8 +561,11 @@ int cli_also_reads(cli *run, const char *path)
     if (from_stdin && run->reads_stdin)
         return cli_usage_error(run, "standard input ('-') is given twice; it can be read once");
     run->reads_stdin = run->reads_stdin || from_stdin;
+    for (int i = 0; i < run->n_inputs && run->inputs[i] != path; i++)
+        if (same_pipe(run->inputs[i], path))
+            return cli_usage_error(run, "%s and %s are one pipe; it can be read once", run->inputs[i], path);
     struct stat in, out;
-    if (!run->spec->has_output || (from_stdin ? fstat(STDIN_FILENO, &in) : stat(path, &in)) != 0 ||
+    if (!run->spec->has_output || !look(path, &in) ||
         (to_stdout ? fstat(STDOUT_FILENO, &out) : stat(run->output, &out)) != 0 || !same_regular(&in, &out))
         return CLI_GO_ON;
     if (to_stdout)
