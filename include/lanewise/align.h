@@ -92,11 +92,12 @@ int64_t lw_scoring_encode(const lw_scoring *scoring, const char *letters, int64_
 /* How to align. All zero: local, forward strand, the fastest backend, all CPU threads. */
 typedef struct lw_aligner_options {
     lw_mode mode;
-    unsigned strands;    /* lw_strands; 0: LW_FORWARD. Protein: LW_FORWARD only */
-    const char *backend; /* as --backend; NULL: "auto" */
-    int device;          /* CUDA ordinal, where `backend` names a CUDA one */
-    int threads;         /* CPU threads, 0: all */
-    const lw_host *host; /* borrowed while the aligner lives; may be NULL */
+    unsigned strands;     /* lw_strands; 0: LW_FORWARD. Protein: LW_FORWARD only */
+    const char *backend;  /* as --backend; NULL: "auto" */
+    int device;           /* CUDA ordinal, where `backend` names a CUDA one */
+    int threads;          /* CPU threads, 0: all */
+    int64_t device_bytes; /* most device memory to take, 0: what is free */
+    const lw_host *host;  /* borrowed while the aligner lives; may be NULL */
 } lw_aligner_options;
 
 /* A backend at work; one thread at a time. */
@@ -210,6 +211,7 @@ typedef struct lw_align_job {
     const int *devices;  /* CUDA ordinals; NULL: device 0 */
     int n_devices;
     int threads;           /* CPU threads, 0: all */
+    int64_t device_bytes;  /* most memory to take of each device, 0: what is free; never changes results */
     int64_t batch_letters; /* letters of reads per batch, 0: what suits the backend; never changes results */
 } lw_align_job;
 

@@ -101,6 +101,7 @@ static lw_status open_all(all *a, lw_error *err)
                             .n_hits = 1,
                             .pool = a->pool,
                             .device = lw_choice_device(&a->choice, 0),
+                            .device_bytes = job->device_bytes,
                             .host = &a->host.host};
     return a->choice.backend->open(a->choice.backend, &a->context, &setup, err);
 }

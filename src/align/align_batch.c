@@ -84,6 +84,7 @@ lw_status lw_lane_open(lw_lane **out, lw_align_run *run, int device, lw_error *e
                             .n_ties = run->n_ties,
                             .pool = run->pool,
                             .device = device,
+                            .device_bytes = run->device_bytes,
                             .host = run->host};
     lw_status status = run->backend->open(run->backend, &lane->context, &setup, err);
     if (status != LW_OK) {
@@ -138,6 +139,8 @@ void lw_batch_free(lw_batch *batch)
  * reached by one insertion and one deletion, so H(i,j) >= -(2 open + (i + j) extend) where borders cost (in
  * semiglobal mode only the insertion does), E and F lie at most one gap lower, and one matrix entry or one
  * step of a gap more is added before a maximum is taken: 4 * LW_MAX_SCORE covers both. */
+enum { LW_ROWS_BEYOND = 1024 }; /* kernels count rows beyond the last, of several blocks and strips */
+
 lw_status lw_check_range(const lw_scoring *scoring, lw_mode mode, int32_t query_len, int32_t target_len,
                          const char *where, lw_error *err)
 {
@@ -147,6 +150,9 @@ lw_status lw_check_range(const lw_scoring *scoring, lw_mode mode, int32_t query_
     if (query_len > longest_operation || (mode == LW_GLOBAL && target_len > longest_operation))
         return lw_fail(err, LW_E_RANGE, "%s: %d letters: an alignment holds at most %d in one piece", where,
                        query_len > longest_operation ? query_len : target_len, longest_operation);
+    if (target_len > INT32_MAX - LW_ROWS_BEYOND)
+        return lw_fail(err, LW_E_RANGE, "%s: %d letters are more than the limit of %d", where, target_len,
+                       INT32_MAX - LW_ROWS_BEYOND);
     int64_t shorter = query_len < target_len ? query_len : target_len;
     int64_t highest = scoring->max_score > 0 ? scoring->max_score * shorter : 0;
     if (highest > limit)
@@ -155,6 +161,14 @@ lw_status lw_check_range(const lw_scoring *scoring, lw_mode mode, int32_t query_
             "%s: %d letters against %d at %d a match could score %lld, more than the limit of %lld: "
             "lower the match score",
             where, query_len, target_len, scoring->max_score, (long long)highest, (long long)limit);
+    /* a deletion within the target costs no more than matches make good */
+    const int64_t inner = lw_gap_letters(scoring, highest);
+    if (target_len > longest_operation && (inner < 0 || inner > longest_operation))
+        return lw_fail(err, LW_E_RANGE,
+                       "%s: %d letters against %d with gaps at %d + %d a letter could leave out more than %d "
+                       "in one piece: raise the gap penalties",
+                       where, query_len, target_len, scoring->gap_open, scoring->gap_extend,
+                       longest_operation);
     int64_t gap_letters = mode == LW_LOCAL    ? 0
                           : mode == LW_GLOBAL ? (int64_t)query_len + target_len
                                               : query_len;

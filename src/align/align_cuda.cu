@@ -259,10 +259,20 @@ static lw_status open_on_device(context *c, int lanes, lw_error *err)
     LW_CUDA_TRY(err, "loading the scoring matrix and references", cudaStreamSynchronize(c->stream));
     int64_t free_bytes = 0;
     LW_TRY(lw_device_free_bytes(c->setup.device, &free_bytes, err));
-    if (c->setup.device_bytes > 0)
-        free_bytes = min64(free_bytes, c->setup.device_bytes);
-    /* each lane takes its share, and areas grow by an eighth more than was asked for */
-    c->budget = free_bytes / lanes / 4 * 3;
+    int64_t share = free_bytes / lanes;
+    if (c->setup.device_bytes > 0) {
+        const int64_t held = (int64_t)(c->table.bytes + c->refs.bytes + c->ref_start.bytes +
+                                       c->ref_block.bytes + c->ref_len.bytes),
+                      left = c->setup.device_bytes / lanes - held;
+        if (left <= 0)
+            return lw_fail(err, LW_E_DEVICE,
+                           "the references take %ld MB of GPU memory, more than was allowed: raise the limit "
+                           "(--gpu-mem) or use --backend cpu",
+                           (long)(held * lanes >> 20) + 1);
+        share = min64(share, left);
+    }
+    /* areas grow by an eighth more than was asked for */
+    c->budget = share / 4 * 3;
     return LW_OK;
 }
 
@@ -527,14 +537,16 @@ static lw_score_args common_args(context *c, const batch *b, int word)
 }
 
 /* Makes sure that blocks of the kernel may have so much shared memory. Asked for only where it is needed:
- * touching a kernel loads it, and a run uses few of them. */
+ * touching a kernel loads it, and a run uses few of them. A state of the device, not of the launch: the same
+ * for every launch, so that threads do not disturb each other. */
 static lw_status allow_shared(const context *c, const void *kernel, int64_t bytes, lw_error *err)
 {
     if (bytes <= 48 << 10)
         return LW_OK;
     if (bytes <= c->device.shared_bytes) {
         LW_CUDA_TRY(err, "preparing a kernel",
-                    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
+                    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                         (int)c->device.shared_bytes));
         return LW_OK;
     }
     return lw_fail(

@@ -4,10 +4,13 @@
  * come from, so that the maximum selects the direction with the score, and of equal scores the direction that
  * the tie rule wants: start, diagonal, deletion, insertion. A gap state has further bits, which are taken off
  * before it is compared with others: a bit above the opened state's tag if it extends. E and F are opened
- * with one tag, so that they share the word H - open; taking more off F than off E puts it behind E. one
- * piece:  start 3, diagonal 2, E 1 (opened 1, extended 3), F 0 (opened 1, extended 3) two pieces: start 5,
- * diagonal 4, E 3, E2 2, F 1, F2 0 (opened 3, 2, 3, 2, extended 7, 6, 7, 6) Two scores a word: both are
- * offset so that they stay above 0, and 32-bit additions of penalties do not borrow from the upper one. */
+ * with one tag, so that they share the word H - open; taking more off F than off E puts it behind E.
+ *
+ *     one piece:  start 3, diagonal 2, E 1 (opened 1, extended 3), F 0 (opened 1, extended 3)
+ *     two pieces: start 5, diagonal 4, E 3, E2 2, F 1, F2 0 (opened 3, 2, 3, 2, extended 7, 6, 7, 6)
+ *
+ * Two scores a word: both are offset so that they stay above 0, and 32-bit additions of penalties do not
+ * borrow from the upper one. */
 #include "align/path_cell.cuh"
 #include "common/dp4a.cuh"
 

@@ -52,6 +52,17 @@ void lw_paths_close(lw_paths *p)
     free(p);
 }
 
+/* Waits for all stages and gives their memory back. */
+static lw_status finish_and_drop(lw_paths *p, lw_error *err)
+{
+    lw_status status = LW_OK;
+    for (int i = 0; i < STAGES && status == LW_OK; i++) {
+        status = lw_paths_finish(p, &p->stages[i], err);
+        drop(&p->stages[i]);
+    }
+    return status;
+}
+
 /* Runs the jobs of `list` (NULL: all n), with bands as they are or to be chosen. */
 lw_status lw_paths_run_list(lw_paths *p, const int32_t *list, int64_t n, bool choose, lw_error *err)
 {
@@ -61,6 +72,7 @@ lw_status lw_paths_run_list(lw_paths *p, const int32_t *list, int64_t n, bool ch
         p->ops_per_job = 8;
     int64_t most = LW_PATH_BATCH_JOBS;
     int n_stages = STAGES, turn = 0;
+    bool scarce = false; /* there was less memory than the budget */
     for (int64_t first = 0; first < n && status == LW_OK;) {
         if (lw_stopped(p->by.setup->host)) {
             status = lw_fail(err, LW_E_INTERRUPTED, "interrupted");
@@ -74,7 +86,7 @@ lw_status lw_paths_run_list(lw_paths *p, const int32_t *list, int64_t n, bool ch
         memset(&local, 0, sizeof local);
         p->out_of_memory = false;
         const int64_t share = p->by.budget / n_stages / 8 * 7, head = job_number(p, first);
-        const bool tiles = ((const uint64_t *)p->key.at)[head] >> 47;
+        const bool tiles = ((const uint64_t *)p->key.at)[head] >> KEY_TILES;
         int32_t qlen, tlen, tile = 0;
         lengths_of(p, head, &qlen, &tlen);
         if (tiles)
@@ -83,16 +95,13 @@ lw_status lw_paths_run_list(lw_paths *p, const int32_t *list, int64_t n, bool ch
             if (n_stages == 1) {
                 status = lw_fail(
                     err, LW_E_DEVICE,
-                    "the path of %d letters against %d takes more than %ld MB of GPU memory: raise its "
-                    "limit or use --backend cpu",
+                    "aligning %d letters with %d takes more than %ld MB of GPU memory: raise the limit "
+                    "(--gpu-mem), if there is one, or use --backend cpu",
                     qlen, tlen, (long)(share >> 20));
                 break;
             }
             /* one batch at a time, with all the memory */
-            for (int i = 0; i < STAGES && status == LW_OK; i++) {
-                status = lw_paths_finish(p, &p->stages[i], err);
-                drop(&p->stages[i]);
-            }
+            status = finish_and_drop(p, err);
             n_stages = 1, turn = 0;
             continue;
         }
@@ -102,12 +111,9 @@ lw_status lw_paths_run_list(lw_paths *p, const int32_t *list, int64_t n, bool ch
             status = lw_paths_launch(p, s, &local);
         if (status == LW_E_DEVICE && p->out_of_memory && (s->n > 1 || n_stages > 1)) {
             /* fewer jobs at a time; in the end one stage alone */
-            status = LW_OK;
             cudaStreamSynchronize(s->stream);
-            for (int i = 0; i < STAGES && status == LW_OK; i++) {
-                status = lw_paths_finish(p, &p->stages[i], err);
-                drop(&p->stages[i]);
-            }
+            status = finish_and_drop(p, err);
+            scarce = true;
             if (s->n > 1)
                 most = s->n / 2;
             else
@@ -120,6 +126,10 @@ lw_status lw_paths_run_list(lw_paths *p, const int32_t *list, int64_t n, bool ch
         }
         first += s->n;
         turn++;
+        if (n_stages == 1 && !scarce) { /* the one that needed all the memory is on its way */
+            status = finish_and_drop(p, err);
+            n_stages = STAGES, turn = 0;
+        }
     }
     for (int i = 0; i < STAGES; i++) {
         stage *s = &p->stages[(turn + i) % STAGES];

@@ -37,7 +37,7 @@ typedef struct stage {
     area p_input, p_output;   /* pinned */
     area starts;              /* host: where the bundles' letters and operations begin */
     bool busy;
-    int64_t first, n; /* jobs order[first .. first + n) */
+    int64_t first, n; /* jobs number `first` to first + n - 1 in the order of work, job_number() */
     int64_t n_bundles, n_strips;
     int32_t columns, rows; /* the longest */
     int32_t tile;          /* rows and columns between checkpoints; 0: directions */
@@ -57,7 +57,7 @@ struct lw_paths {
     area order, spare, key; /* host */
     area excess, again;     /* likewise: of each job's band, -1 for none; jobs to be done once more */
     double cells, computed; /* of the last call's batches, cells of pairs that are done once more left out */
-    int64_t n_again, banded, unproved;         /* of the last call: jobs done in bands, and what these left */
+    int64_t n_again, banded, unproved; /* of the last call: jobs done in bands, what these left (for tests) */
     int64_t needs[LW_BAND_PARTS + 1], n_needs; /* excesses that scores proved, in parts of the length */
     bool out_of_memory;
     /* of the call */
@@ -170,7 +170,7 @@ lw_status lw_paths_run_list(lw_paths *p, const int32_t *list, int64_t n, bool ch
 
 /* Jobs with equally many columns and rows lie together:
  * [1 tiles][1 band][14 lanes, strips or blocks, at most][32 rows]. */
-enum { KEY_KIND = 46 };
+enum { KEY_KIND = 46, KEY_TILES = 47 };
 
 /* Sets p->key, and p->sorted, the jobs of `list` (NULL: all n): largest key first, equal keys in order. */
 lw_status lw_paths_sort(lw_paths *p, const int32_t *list, int64_t n, bool choose, lw_error *err);
@@ -178,7 +178,7 @@ lw_status lw_paths_sort(lw_paths *p, const int32_t *list, int64_t n, bool choose
 /* How many jobs from `first` on make a batch of at most so many jobs and bytes, and its shape. */
 void lw_paths_cut(const lw_paths *p, stage *s, int64_t first, int64_t n, int64_t most, int64_t bytes,
                   int32_t tile);
-/* Bundles, strips, places; then the letters. */
+/* Bundles and strips, one after the other; then, by all threads, the jobs in them and their letters. */
 lw_status lw_paths_prepare(lw_paths *p, stage *s, lw_error *err);
 /* Copies the batch to the device, computes, and copies back what its paths will probably take. */
 lw_status lw_paths_launch(lw_paths *p, stage *s, lw_error *err);

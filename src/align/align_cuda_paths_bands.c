@@ -121,7 +121,7 @@ lw_status lw_paths_run_all(lw_paths *p, int64_t n, lw_error *err)
     LW_TRY(lw_paths_run_list(p, NULL, n, p->guess >= 0, err));
     if (p->n_again == 0)
         return LW_OK;
-    /* the list is sorted before the jobs in it are run, and no job comes a third time */
+    /* p->again may be both what is run and where jobs would be noted: no job comes a third time */
     const int64_t again = p->unproved = p->n_again;
     const double cells = p->cells;
     p->n_again = 0;

@@ -112,14 +112,14 @@ enum { PACK_BUNDLES = 64 };
 
 static void pack(uint32_t *__restrict__ to, const uint8_t *__restrict__ from, int64_t n, int bits)
 {
+    if (n <= 0)
+        return;
     if (bits == 8) {
-        if (n > 0)
-            to[(n - 1) / 4] = 0;
+        to[(n - 1) / 4] = 0;
         memcpy(to, from, (size_t)n);
         return;
     }
-    if (n > 0)
-        to[(n - 1) / 8] = 0;
+    to[(n - 1) / 8] = 0;
     uint8_t *bytes = (uint8_t *)to;
     for (int64_t i = 0; i < n / 2; i++) { /* a loop that compilers turn into vectors */
         uint16_t two;
@@ -194,32 +194,22 @@ static lw_status pack_bundles(void *arg, int64_t piece, int worker, lw_error *er
             at.target += size.target_words;
             at.ops += size.ops;
         }
+        if (memcmp(&at, &starts[b + 1], sizeof at) != 0) { /* what lay_out_bundles() counted */
+            free(turned);
+            return lw_fail(err, LW_E_INTERNAL, "letters of pairs lie elsewhere than was laid out");
+        }
     }
     free(turned);
     return LW_OK;
 }
 
-/* Bundles, strips, places, one after the other; then, side by side, jobs and their letters. */
-lw_status lw_paths_prepare(lw_paths *p, stage *s, lw_error *err)
+/* The bundles, and the order of their strips, one after the other; where their parts of the scratch memory
+ * and of the border lie, and in starts[] where their letters and operations begin, with one more behind the
+ * last. */
+static void lay_out_bundles(const lw_paths *p, stage *s, bundle_start *starts, lw_bundle *bundles,
+                            lw_strip *strips)
 {
     const int halves = s->halves, pieces = s->pieces;
-    const int64_t query_words = s->query_words + LW_MARGIN, target_words = s->target_words + 2 * LW_MARGIN,
-                  n_strips = s->strips_at_most;
-    layout *in = &s->in;
-    in->jobs = 0;
-    in->bundles = round_up(in->jobs + s->n * (int64_t)sizeof(lw_path_job), 256);
-    in->strips = round_up(in->bundles + s->n * (int64_t)sizeof(lw_bundle), 256);
-    in->bundle_of = round_up(in->strips + n_strips * (int64_t)sizeof(lw_strip), 256);
-    in->spare_at = round_up(in->bundle_of + s->n * (int64_t)sizeof(int32_t), 256);
-    in->queries = round_up(in->spare_at + (s->n + 1) * (int64_t)sizeof(int64_t), 256);
-    in->targets = round_up(in->queries + query_words * 4, 256);
-    in->bytes = in->targets + target_words * 4;
-    LW_TRY(area_pinned(&s->p_input, (size_t)in->bytes, err));
-    LW_TRY(area_host(&s->starts, (size_t)s->n * sizeof(bundle_start), err));
-    char *at = (char *)s->p_input.at;
-    bundle_start *starts = (bundle_start *)s->starts.at;
-    lw_bundle *bundles = (lw_bundle *)(at + in->bundles);
-    lw_strip *strips = (lw_strip *)(at + in->strips);
     bundle_start next = {LW_MARGIN / 2, LW_MARGIN, 0};
     int32_t most_strips = 0;
     double cells = 0, computed = 0;
@@ -301,12 +291,35 @@ lw_status lw_paths_prepare(lw_paths *p, stage *s, lw_error *err)
                 if (i < bundles[k].strips)
                     strips[place].bundle = k, strips[place++].strip = i;
     }
+    starts[s->n_bundles] = next;
     s->computed = computed;
     s->spare_ops = next.ops;
-    ((int64_t *)(at + in->spare_at))[s->n] = next.ops;
+}
+
+/* Bundles and strips; then, by all threads, the jobs in them and their letters. */
+lw_status lw_paths_prepare(lw_paths *p, stage *s, lw_error *err)
+{
+    const int64_t query_words = s->query_words + LW_MARGIN, target_words = s->target_words + 2 * LW_MARGIN,
+                  n_strips = s->strips_at_most;
+    layout *in = &s->in;
+    in->jobs = 0;
+    in->bundles = round_up(in->jobs + s->n * (int64_t)sizeof(lw_path_job), 256);
+    in->strips = round_up(in->bundles + s->n * (int64_t)sizeof(lw_bundle), 256);
+    in->bundle_of = round_up(in->strips + n_strips * (int64_t)sizeof(lw_strip), 256);
+    in->spare_at = round_up(in->bundle_of + s->n * (int64_t)sizeof(int32_t), 256);
+    in->queries = round_up(in->spare_at + (s->n + 1) * (int64_t)sizeof(int64_t), 256);
+    in->targets = round_up(in->queries + query_words * 4, 256);
+    in->bytes = in->targets + target_words * 4;
+    LW_TRY(area_pinned(&s->p_input, (size_t)in->bytes, err));
+    LW_TRY(area_host(&s->starts, ((size_t)s->n + 1) * sizeof(bundle_start), err));
+    char *at = (char *)s->p_input.at;
+    bundle_start *starts = (bundle_start *)s->starts.at;
+    lay_out_bundles(p, s, starts, (lw_bundle *)(at + in->bundles), (lw_strip *)(at + in->strips));
+    const bundle_start end = starts[s->n_bundles];
+    ((int64_t *)(at + in->spare_at))[s->n] = end.ops;
     /* kernels run past the ends of windows, where any letter will do */
     memset(at + in->targets, 0, LW_MARGIN * 4);
-    memset(at + in->targets + next.target * 4, 0, LW_MARGIN * 4);
+    memset(at + in->targets + end.target * 4, 0, LW_MARGIN * 4);
     pack_call call = {p, s};
     const int64_t tasks = (s->n_bundles + PACK_BUNDLES - 1) / PACK_BUNDLES;
     return lw_pool_for(tasks > 1 ? p->by.setup->pool : NULL, tasks, pack_bundles, &call, err);

@@ -4,6 +4,7 @@
 #include "align/align_cuda_paths.h"
 #include "align/align_tuning.h"
 
+/* The same for every launch of a kernel: a state of the device that threads share. */
 static lw_status allow_shared(const lw_paths *p, const void *kernel, int64_t bytes, lw_error *err)
 {
     if (bytes > p->by.shared_bytes)
@@ -14,7 +15,8 @@ static lw_status allow_shared(const lw_paths *p, const void *kernel, int64_t byt
             (long)p->by.shared_bytes, p->by.setup->scoring->n_letters, (long)bytes);
     if (bytes > 48 << 10)
         LW_CUDA_TRY(err, "preparing a kernel",
-                    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
+                    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                         (int)p->by.shared_bytes));
     return LW_OK;
 }
 
@@ -44,7 +46,12 @@ lw_status lw_paths_launch(lw_paths *p, stage *s, lw_error *err)
                   work = scout_ops + s->n * scouts * most_ops * 4;
     const int64_t results = 256, ops = round_up(results + s->n * (int64_t)sizeof(lw_path_result), 256);
     LW_TRY(area_device(&s->input, (size_t)s->in.bytes, &p->out_of_memory, err));
-    LW_TRY(area_device(&s->work, (size_t)work, &p->out_of_memory, err));
+    lw_status status = area_device(&s->work, (size_t)work, &p->out_of_memory, err);
+    if (status == LW_E_DEVICE && p->out_of_memory && scouts > 0) { /* can be done without */
+        p->out_of_memory = false, scouts = 0;
+        status = area_device(&s->work, (size_t)scout, &p->out_of_memory, err);
+    }
+    LW_TRY(status);
     LW_TRY(area_device(&s->output, (size_t)(ops + s->spare_ops * 4), &p->out_of_memory, err));
     s->ops_copied = min64((int64_t)((double)s->n * p->ops_per_job * 1.25) + 1024, s->spare_ops);
     LW_TRY(area_pinned(&s->p_output, (size_t)(ops + s->ops_copied * 4), err));

@@ -11,7 +11,8 @@ static uint64_t key_of(const lw_paths *p, int32_t qlen, int32_t tlen, int32_t ex
     const int64_t wide = g.strips > 1 || g.tiles ? LW_WARP + min64(g.strips, most - LW_WARP)
                          : g.band                ? min64(g.blocks, most)
                                                  : g.lanes;
-    return (uint64_t)g.tiles << 47 | (uint64_t)g.band << KEY_KIND | (uint64_t)wide << 32 | (uint32_t)tlen;
+    return (uint64_t)g.tiles << KEY_TILES | (uint64_t)g.band << KEY_KIND | (uint64_t)wide << 32 |
+           (uint32_t)tlen;
 }
 
 typedef struct key_call {

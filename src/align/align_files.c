@@ -427,6 +427,7 @@ static void begin(files *f, const lw_align_job *job, const lw_host *host, lw_run
     pthread_mutex_init(&f->lock, NULL);
     f->run.kind = kind;
     f->run.host = &f->host.host;
+    f->run.device_bytes = job->device_bytes;
     f->run.mode = lw_choice_mode(job);
     f->run.free_ends = job->preset == LW_PRESET_NEEDLE;
     f->run.scores_only = job->scores_only;

@@ -43,6 +43,7 @@ typedef struct lw_align_run {
     lw_seqio *reader[2];
     const lw_sink *sink;
     const lw_align_backend *backend;
+    int64_t device_bytes; /* as in lw_align_setup */
 } lw_align_run;
 
 /* A batch as it travels from the reader to the writer. */

@@ -55,6 +55,7 @@ lw_status lw_aligner_open(lw_aligner **out, const lw_scoring *scoring, const lw_
                             .n_hits = 1,
                             .pool = a->pool,
                             .device = status == LW_OK ? lw_choice_device(&a->choice, 0) : 0,
+                            .device_bytes = o->device_bytes,
                             .host = &a->host.host};
     if (status == LW_OK)
         status = a->choice.backend->open(a->choice.backend, &a->context, &setup, err);

@@ -53,15 +53,15 @@ LW_DEVICE int lw_letter_at(const lw_letters &l, int64_t i)
     return (int)(l.words[bit >> 5] >> (bit & 31) & ((1u << l.bits) - 1));
 }
 
-/* The score of a gap of k >= 0 letters. */
+/* The score of a gap of k >= 0 letters; the dearer piece of two may exceed 32 bits, as in lw_gap_cost(). */
 template <int PIECES> LW_DEVICE int32_t lw_gap_score(const lw_fill_args &a, int32_t k)
 {
-    int32_t cost = a.gap_open[0] + k * a.gap_extend[0];
+    int64_t cost = a.gap_open[0] + (int64_t)k * a.gap_extend[0];
     if (PIECES == 2) {
-        int32_t second = a.gap_open[1] + k * a.gap_extend[1];
+        const int64_t second = a.gap_open[1] + (int64_t)k * a.gap_extend[1];
         cost = second < cost ? second : cost;
     }
-    return k > 0 ? -cost : 0;
+    return k > 0 ? -(int32_t)cost : 0;
 }
 
 /* H in front of the first row, behind i letters of the query; columns in front of the query count as i = 0.

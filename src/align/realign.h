@@ -104,7 +104,8 @@ typedef struct lw_realign_run {
     int32_t *ref_of; /* row of @SQ -> index of the reference */
     sam_hdr_t *header;
     int32_t pad;
-    bool keep_old; /* OC and OP */
+    bool keep_old;        /* OC and OP */
+    int64_t device_bytes; /* as in lw_align_setup */
     /* derived from the scoring by lw_realign_prepare() */
     uint8_t code_pair[256][2];    /* byte of packed letters -> codes */
     int16_t best[LW_MAX_LETTERS]; /* highest score of a query letter */

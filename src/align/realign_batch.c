@@ -75,6 +75,7 @@ lw_status lw_realign_lane_open(lw_realign_lane **out, const lw_realign_run *run,
                             .n_hits = 1,
                             .pool = run->pool,
                             .device = device,
+                            .device_bytes = run->device_bytes,
                             .host = run->host};
     lw_status status = lane->scratch && lane->counts
                            ? backend->open(backend, &lane->solver.context, &setup, err)

@@ -320,6 +320,7 @@ static lw_status open_all(files *f, lw_error *err)
     lw_realign_prepare(&f->run);
     f->run.pad = job->pad;
     f->run.keep_old = !job->drop_old;
+    f->run.device_bytes = job->align.device_bytes;
     struct stat about;
     f->is_stream = strcmp(a->reads[0], "-") == 0 || stat(a->reads[0], &about) != 0 || !S_ISREG(about.st_mode);
     if (a->format == LW_FORMAT_CRAM || lw_may_be_cram(a->reads[0], f->run.refs->total))

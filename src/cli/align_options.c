@@ -85,6 +85,9 @@ int align_fill_job(cli *run, const align_options *o, lw_align_format fallback, l
     job->drop_unmapped = o->no_unmapped;
     job->read_group = o->read_group;
     job->batch_letters = o->batch;
+    if (o->device_bytes > 0 && (code = cli_about_gpus(run, "--gpu-mem")) != CLI_GO_ON)
+        return code;
+    job->device_bytes = o->device_bytes;
     job->output = run->output;
     job->command_line = run->command_line;
     job->temporaries = run->temporaries;

@@ -12,7 +12,7 @@ typedef struct align_options {
     double min_score;              /* EMBOSS's presets have halves */
     const char *matrix, *read_group;
     bool eqx, no_unmapped;
-    int64_t batch;
+    int64_t batch, device_bytes;
 } align_options;
 
 /* Not given. */
@@ -50,7 +50,9 @@ extern const char *const align_mode_names[],
      &(o).min_score, -2147483647.0, 2147483647.0, NULL}
 #define ALIGN_MEANS_ROWS(o)                                                                                 \
     {0, "batch", "SIZE", "letters of reads taken at a time (default: what suits the backend);\n"            \
-     "never changes the result", CLI_SIZE, &(o).batch, 0, 0, NULL}
+     "never changes the result", CLI_SIZE, &(o).batch, 0, 0, NULL},                                          \
+    {0, "gpu-mem", "SIZE", "most memory to take of a GPU, e.g. 4G (default: what is free)", CLI_SIZE,       \
+     &(o).device_bytes, 0, 0, NULL}
 /* clang-format on */
 
 /* The format that the end of a file name stands for; -1: none. */

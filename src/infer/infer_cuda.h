@@ -78,7 +78,8 @@ typedef struct lw_cuda_copy {
 } lw_cuda_copy;
 
 lw_status lw_cuda_allocate(infer_cuda *x, void **out, int64_t bytes, lw_error *err);
-/* The same for what can be done without; *out is NULL where the device has not that much left. */
+/* The same for what can be done without; *out is NULL where the device has not that much left. In a
+ * recorded run it fails, as lw_cuda_allocate() does: the run is done without recording. */
 lw_status lw_cuda_allocate_if_free(infer_cuda *x, void **out, int64_t bytes, lw_error *err);
 void lw_cuda_release(infer_cuda *x, void *p);
 /* Not part of a recorded run, and done when it returns; released like all others. */

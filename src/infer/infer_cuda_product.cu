@@ -127,7 +127,9 @@ extern "C" lw_status lw_cuda_multiply(infer_cuda *x, const lw_cuda_product *p, l
         return LW_OK;
     if (x->library) {
         LW_TRY(by_library(x, p, &done, err));
-        return done ? LW_OK : lw_fail(err, LW_E_UNSUPPORTED, "no cuBLASLt, or not for such a product");
+        return done ? LW_OK
+                    : lw_fail(err, LW_E_UNSUPPORTED,
+                              "no cuBLASLt, not for such a product, or no memory for it");
     }
     if (p->m <= few(x->policy) && !p->patches.offset && !p->positions)
         return lw_cuda_few_rows(x, p, err);

@@ -633,6 +633,25 @@ Test(paths, scores_in_little_memory)
     }
 }
 
+/* A second price that is dear for long gaps passes 2^31 where the first one counts. */
+Test(paths, dear_second_piece)
+{
+    static const scheme dear = {1, 4, 30000, 1, 0, 20000};
+    random_state = 11;
+    host_warps = 1;
+    for (most_words = 1 << 20; most_words >= 0; most_words -= 1 << 20)
+        for (int mode = LW_GLOBAL; mode <= LW_SEMIGLOBAL; mode++) {
+            lw_scoring sc;
+            make(&sc, &dear);
+            queries.n = queries.letters = targets.n = targets.letters = 0;
+            add_letters(&targets, 120000, 0, 4);
+            add_letters(&queries, 7, 0, 4);
+            char what[80];
+            snprintf(what, sizeof what, "dear second piece, mode %d, %d words", mode, (int)most_words);
+            compare(what, &sc, (lw_mode)mode, policies[mode % 2], 1 << 30);
+        }
+}
+
 /* Checkpoints are stored by 16 bytes, wherever an odd number of rows or strips ends. */
 Test(paths, aligned_checkpoints)
 {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "align/align_run.h"
 #include "lanewise/align.h"
 
 static int score(const lw_scoring *s, char q, char t)
@@ -129,4 +130,31 @@ Test(scoring, bad_matrix_files_are_named_with_their_line)
         cr_expect_eq(from_text(cases[i].text, LW_PROTEIN, &s, &err), LW_E_INPUT);
         cr_expect(strstr(err.message, cases[i].says), "'%s' does not say '%s'", err.message, cases[i].says);
     }
+}
+
+/* A CIGAR operation holds 28 bits, rows beyond the last are counted with 32. */
+Test(scoring, lengths_that_no_alignment_holds)
+{
+    lw_scoring usual, free_gaps;
+    lw_error err = {0};
+    cr_assert_eq(lw_scoring_dna(&usual, 1, 4, 6, 1, &err), LW_OK);
+    cr_assert_eq(lw_scoring_dna(&free_gaps, 1, 4, 6, 0, &err), LW_OK);
+    const int32_t operation = (1 << 28) - 1;
+    const struct {
+        const lw_scoring *scoring;
+        lw_mode mode;
+        int32_t query, target;
+        lw_status status;
+    } cases[] = {{&usual, LW_LOCAL, 200, operation + 1, LW_OK},
+                 {&usual, LW_SEMIGLOBAL, 200, INT32_MAX - 1024, LW_OK},
+                 {&usual, LW_SEMIGLOBAL, 200, INT32_MAX - 1023, LW_E_RANGE},
+                 {&usual, LW_LOCAL, operation + 1, 200, LW_E_RANGE},
+                 {&usual, LW_GLOBAL, 200, operation + 1, LW_E_RANGE},
+                 {&free_gaps, LW_LOCAL, 200, operation, LW_OK},
+                 {&free_gaps, LW_LOCAL, 200, operation + 1, LW_E_RANGE},
+                 {&free_gaps, LW_SEMIGLOBAL, 200, operation + 1, LW_E_RANGE}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        cr_expect_eq(
+            lw_check_range(cases[i].scoring, cases[i].mode, cases[i].query, cases[i].target, "a.fa", &err),
+            cases[i].status, "case %zu: %s", i, err.message);
 }
