@@ -580,11 +580,11 @@ cudaError_t __wrap___cudaGetKernel(cudaKernel_t *kernel, const void *function)
 }
 
 /* WRAPPED __cudaRegisterFunction : before main(), once for every kernel of the program */
-void __real___cudaRegisterFunction(void **handle, const char *function, char *stub, const char *name,
+void __real___cudaRegisterFunction(void **handle, const char *function, char *device_name, const char *name,
                                    int limit, uint3 *tid, uint3 *bid, dim3 *block, dim3 *grid, int *warp);
-void __wrap___cudaRegisterFunction(void **handle, const char *function, char *stub, const char *name,
+void __wrap___cudaRegisterFunction(void **handle, const char *function, char *device_name, const char *name,
                                    int limit, uint3 *tid, uint3 *bid, dim3 *block, dim3 *grid, int *warp);
-void __wrap___cudaRegisterFunction(void **handle, const char *function, char *stub, const char *name,
+void __wrap___cudaRegisterFunction(void **handle, const char *function, char *device_name, const char *name,
                                    int limit, uint3 *tid, uint3 *bid, dim3 *block, dim3 *grid, int *warp)
 {
     if (n_kernels == MOST_KERNELS)
@@ -592,5 +592,5 @@ void __wrap___cudaRegisterFunction(void **handle, const char *function, char *st
     kernels[n_kernels].function = function;
     kernels[n_kernels].name = name;
     n_kernels++;
-    __real___cudaRegisterFunction(handle, function, stub, name, limit, tid, bid, block, grid, warp);
+    __real___cudaRegisterFunction(handle, function, device_name, name, limit, tid, bid, block, grid, warp);
 }
